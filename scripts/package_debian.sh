@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # package_debian.sh [BUILD]: Debian packages of packaging/debian from the source tarball of a
-# configured build tree (default build/cpu), and what lintian says of them, in BUILD/debian.  It
-# takes debhelper, dpkg-dev and lintian, and what Build-Depends names.
+# configured build tree (default build/cpu), and what lintian says of them, in BUILD/debian; a
+# product by the Python package as they unpack.  It takes debhelper, dh-python, dpkg-dev and
+# lintian, and what Build-Depends names.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 source=$PWD
@@ -28,4 +29,17 @@ cd "$work"
 # No bug of Debian's asks for the package.
 lintian --info --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs \
     ./*.changes | tee lintian.log
+for package in libspmm-dist0.1 python3-spmm-dist; do
+    dpkg-deb -x "$package"_*.deb root
+done
+LD_LIBRARY_PATH=$(echo "$work"/root/usr/lib/*-linux-gnu*) \
+    PYTHONPATH=$work/root/usr/lib/python3/dist-packages /usr/bin/python3 - <<'PRODUCT'
+import numpy
+import spmm_dist
+
+with spmm_dist.Context() as ctx:
+    A = spmm_dist.Matrix.generate(ctx, "stencil5:nx=30,ny=20")
+    C = A.plan(3) @ numpy.ones((A.info.local_cols, 3))
+    print(f"{spmm_dist.__file__}: sum of a product {C.sum():g}")
+PRODUCT
 ls -- *.deb

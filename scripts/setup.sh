@@ -31,7 +31,7 @@ petsc_packages=(libpetsc-real-dev libpetsc-complex-dev libslepc-real-dev libslep
 docs_packages=(doxygen)
 fortran_packages=(gfortran)
 mpich_packages=(mpich libmpich-dev)
-debian_packages=(debhelper dpkg-dev fakeroot lintian)
+debian_packages=(debhelper dh-python dpkg-dev fakeroot lintian)
 python_packages=(python3-numpy python3-scipy python3-mpi4py python3-cffi python3-pytest
     python3-torch python3-venv)
 

@@ -236,7 +236,7 @@ static PetscErrorCode measure_solve(case_t *c, PetscInt columns)
         PetscCall(KSPSetTolerances(c->ksp[side], 1e-9, PETSC_DEFAULT, PETSC_DEFAULT, 10000));
         PetscCall(KSPSetFromOptions(c->ksp[side]));
     }
-    PetscCall(compare(mat_solve, c, 5, &times));
+    PetscCall(compare(mat_solve, c, 21, &times));
     for (int side = 0; side < 2; side++) {
         PetscCall(KSPGetTotalIterations(c->ksp[side], &steps[side]));
         PetscCall(KSPDestroy(&c->ksp[side]));

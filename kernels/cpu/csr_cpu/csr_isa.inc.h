@@ -105,6 +105,7 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
             ROWS_PASTE(runs, ROWS_TYPE, ROWS_ISA, columns)(&args, k, end, B, n, b_row, sum);
             k = end;
         }
+#pragma GCC unroll 4
         for (; k < end; k++) {
             ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, B, n, b_row, sum);
         }

@@ -94,6 +94,8 @@ static const int32_t *upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_a
     device =
         spmmi_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, status);
     spmmi_free(col);
+    spmmi_tc_let_go(base, offsetof(bittcf_t, format.col), device, (size_t)n * size, SPMM_TC_GONE,
+                    status);
     return device;
 }
 
@@ -113,7 +115,12 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     to->window_ptr =
         spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * index, 0, &status);
     to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
-    to->values    = spmmi_tc_upload_values(base, a->values, nnz * spmm_type_size(a->type), &status);
+    to->values    = spmmi_tc_upload_values(base, offsetof(bittcf_t, format.values),
+                                           nnz * spmm_type_size(a->type), SPMM_TC_BLANK, &status);
+    spmmi_tc_let_go(base, offsetof(bittcf_t, format.bits), to->bits, blocks * bits, SPMM_TC_BACK,
+                    &status);
+    spmmi_tc_let_go(base, offsetof(bittcf_t, format.value_ptr), to->value_ptr, (blocks + 1) * index,
+                    SPMM_TC_BACK, &status);
     return status;
 }
 

@@ -129,7 +129,7 @@ static void place_entries(const spmm_csr_t *block, int threads, spmm_bell_t *bel
             while (col[slot] != block->col_idx[k] / size) {
                 slot++;
             }
-            bell->place[k] = row + slot * size + block->col_idx[k] % size;
+            bell->place[k] = (int32_t)(row + slot * size + block->col_idx[k] % size);
         }
     }
 }

@@ -24,7 +24,7 @@ typedef struct {
     int32_t  width; /**< blocks in each row of blocks */
     int64_t  nnz;
     int32_t *col;   /**< [n_block_rows x width] ascending block columns, then -1 */
-    int64_t *place; /**< [nnz] of each entry among the values, which are row-major over the
+    int32_t *place; /**< [nnz] of each entry among the values, which are row-major over the
                          n_block_rows * size rows of width * size places */
 } spmm_bell_t;
 

@@ -165,6 +165,14 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     to->bits       = spmmi_tc_upload(base, a->bits, blocks * bits, 0, &status);
     to->window_ptr = spmmi_tc_upload(base, a->window_ptr, windows * sizeof(int32_t), 0, &status);
     task = spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &status);
+    spmmi_tc_let_go(base, offsetof(cvse_t, format.col), to->col, blocks * list, SPMM_TC_GONE,
+                    &status);
+    spmmi_tc_let_go(base, offsetof(cvse_t, format.values), to->values, blocks * block_bytes(f),
+                    SPMM_TC_BLANK, &status);
+    spmmi_tc_let_go(base, offsetof(cvse_t, format.bits), to->bits, blocks * bits, SPMM_TC_BACK,
+                    &status);
+    spmmi_tc_let_go(base, offsetof(cvse_t, tasks.task), task, (size_t)t->n_tasks * sizeof *t->task,
+                    SPMM_TC_GONE, &status);
     SPMM_TRY(status);
     f->device_tasks =
         (spmm_cvse_short_t){.slice   = t->n_tasks > 0 ? f->variant.slice : 0,
@@ -180,7 +188,7 @@ static spmm_status_t upload_values(spmm_tc_engine_t *base)
 {
     cvse_t *f = (cvse_t *)base;
 
-    SPMM_TRY(put(f, f->arrays.values, block_bytes(f), NO_VALUES,
+    SPMM_TRY(put(f, f->format.values, block_bytes(f), NO_VALUES,
                  (void *)(uintptr_t)f->device_arrays.values));
     return base->device->ops->stream_sync(base->device, NULL);
 }
@@ -225,12 +233,13 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
 
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
 {
-    const cvse_t             *f      = format;
+    cvse_t                   *f      = (cvse_t *)(uintptr_t)format; /* the same afterwards */
     const spmm_device_t      *device = f->base.device;
     const spmm_cvse_arrays_t *a = device->kind == SPMM_DEVICE_CPU ? &f->arrays : &f->device_arrays;
 
     const size_t  block = block_bytes(f) / sizeof(uint16_t);
     const int64_t own   = f->format.n_blocks * (int64_t)block;
+    spmm_status_t status;
 
     *values = (void *)(uintptr_t)a->values;
     *count  = own + f->tasks.n_tasks * (int64_t)block;
@@ -238,8 +247,14 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
         return spmmi_fail_memory(&device->env->err, *count, sizeof **from,
                                  "the entries of vectors");
     }
+    status = spmmi_tc_bring_back(&f->base);
+    if (status != SPMM_OK) {
+        spmmi_free(*from);
+        return status;
+    }
     spmmi_cvse_entries(&f->format, device->threads, *from);
     spmmi_cvse_tasks_gather(&f->tasks, *from, block * sizeof **from, NO_COLUMNS, *from + own);
+    spmmi_tc_drop(&f->base);
     return SPMM_OK;
 }
 

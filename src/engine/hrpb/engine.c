@@ -88,7 +88,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     to->block_ptr =
         spmmi_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * index, 0, &status);
     to->size_ptr = spmmi_tc_upload(base, a->size_ptr, (blocks + 1) * index, 0, &status);
-    to->packed   = spmmi_tc_upload_values(base, a->packed, packed, &status);
+    to->packed = spmmi_tc_upload_values(base, offsetof(hrpb_t, format.packed), packed, SPMM_TC_BACK,
+                                        &status);
+    spmmi_tc_let_go(base, offsetof(hrpb_t, format.col), to->col, blocks * SPMM_HRPB_BLOCK * index,
+                    SPMM_TC_GONE, &status);
     return status;
 }
 

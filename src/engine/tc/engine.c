@@ -22,53 +22,6 @@ static spmm_tc_view_t view_of(const spmm_tc_engine_t *f)
     return f->kind->view((const char *)f + f->kind->arrays);
 }
 
-void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status)
-{
-    void *memory = NULL;
-
-    if (*status == SPMM_OK && f->n_uploads == SPMM_TC_UPLOADS) {
-        *status = spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
-                             "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
-                             f->kind->name, SPMM_TC_UPLOADS);
-    }
-    if (*status == SPMM_OK) {
-        *status = f->device->ops->alloc_cached(f->device, bytes, &memory);
-    }
-    if (*status != SPMM_OK) {
-        return NULL;
-    }
-    f->upload[f->n_uploads++] = memory;
-    f->device_bytes += bytes;
-    return memory;
-}
-
-void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
-                      spmm_status_t *status)
-{
-    static const char zeros[128];
-    char             *copy = spmmi_tc_take(f, bytes + pad, status);
-
-    if (*status == SPMM_OK) {
-        *status = f->device->ops->stage(f->device, copy, host, bytes);
-    }
-    for (size_t at = 0; at < pad && *status == SPMM_OK; at += sizeof zeros) {
-        *status = f->device->ops->stage(f->device, copy + bytes + at, zeros,
-                                        pad - at < sizeof zeros ? pad - at : sizeof zeros);
-    }
-    return copy;
-}
-
-void *spmmi_tc_upload_values(spmm_tc_engine_t *f, const void *host, size_t bytes,
-                             spmm_status_t *status)
-{
-    void *copy = spmmi_tc_upload(f, host, bytes, 0, status);
-
-    f->host_values   = host;
-    f->device_values = copy;
-    f->value_bytes   = bytes;
-    return copy;
-}
-
 /* Sums of pieces, which no one reads before they are written. */
 static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
 {
@@ -129,7 +82,11 @@ static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
     }
     SPMM_TRY(status);
     SPMM_TRY(upload_work(f));
-    return f->device->ops->stream_sync(f->device, NULL);
+    SPMM_TRY(f->device->ops->stream_sync(f->device, NULL));
+    spmmi_free(f->row_map);
+    f->row_map = NULL;
+    spmmi_tc_drop(f);
+    return SPMM_OK;
 }
 
 spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
@@ -164,19 +121,21 @@ spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block
 
 spmm_status_t spmmi_tc_refill(void *format, const void *values)
 {
-    spmm_tc_engine_t *f = format;
+    spmm_tc_engine_t *f   = format;
+    const bool        cpu = f->device->kind == SPMM_DEVICE_CPU;
+    spmm_status_t     status;
 
-    if (f->device->kind != SPMM_DEVICE_CPU && f->kind->refill_device != NULL) {
+    if (!cpu && f->kind->refill_device != NULL) {
         return f->kind->refill_device(f, values);
     }
+    SPMM_TRY(spmmi_tc_bring_back(f));
     f->kind->refill(format_of(f), values, f->device->threads);
-    if (f->device->kind == SPMM_DEVICE_CPU) {
+    if (cpu) {
         return SPMM_OK;
     }
-    return f->kind->upload_values != NULL
-               ? f->kind->upload_values(f)
-               : spmmi_device_write(f->device, (void *)(uintptr_t)f->device_values, f->host_values,
-                                    f->value_bytes);
+    status = f->kind->upload_values != NULL ? f->kind->upload_values(f) : spmmi_tc_write_values(f);
+    spmmi_tc_drop(f);
+    return status;
 }
 
 spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x)
@@ -207,7 +166,7 @@ void spmmi_tc_bytes(const void *format, size_t *host, size_t *device)
 {
     const spmm_tc_engine_t *f = format;
 
-    *host = f->kind->size + f->kind->held(format_of(f)) +
+    *host = f->kind->size + f->kind->held(format_of(f)) - spmmi_tc_let_go_bytes(f) +
             (f->row_map == NULL ? 0 : (size_t)view_of(f).n_rows * sizeof *f->row_map);
     *device = f->device_bytes;
 }

@@ -59,20 +59,37 @@ typedef struct {
 
 enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
 
+/** What refills need of an array that the host lets go once it is on the device. */
+typedef enum {
+    SPMM_TC_GONE,  /**< nothing */
+    SPMM_TC_BLANK, /**< room, of zeros: they write it */
+    SPMM_TC_BACK   /**< what stands there */
+} spmm_tc_need_t;
+
+typedef struct {
+    size_t         pointer; /**< offset of the pointer to host memory in the struct of the engine */
+    const void    *device;  /**< the copy */
+    size_t         bytes;
+    spmm_tc_need_t need;
+} spmm_tc_let_go_t;
+
+enum { SPMM_TC_LET_GO = 4 };
+
 struct spmm_tc_engine {
     const spmm_tc_kind_t *kind;
     const spmm_device_t  *device;
     spmm_problem_t        problem;
-    int32_t              *row_map; /**< on the host, owned; NULL: the identity */
+    int32_t              *row_map; /**< on CPUs, owned; NULL: the identity */
 
     /* On GPUs: */
-    const int32_t *device_row_map;
-    spmm_tc_work_t work;                    /**< device arrays */
-    void          *upload[SPMM_TC_UPLOADS]; /**< owned device memory */
-    int            n_uploads;
-    size_t         device_bytes;
-    const void    *host_values, *device_values; /**< of spmmi_tc_upload_values() */
-    size_t         value_bytes;
+    const int32_t   *device_row_map;
+    spmm_tc_work_t   work;                    /**< device arrays */
+    void            *upload[SPMM_TC_UPLOADS]; /**< owned device memory */
+    int              n_uploads;
+    size_t           device_bytes;
+    spmm_tc_let_go_t let_go[SPMM_TC_LET_GO];
+    int              n_let_go;
+    spmm_tc_let_go_t values; /**< of spmmi_tc_upload_values() */
 };
 
 /** build() of an engine of this kind. */
@@ -103,9 +120,23 @@ void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status);
  *  The copy is enqueued, see spmm_device_ops_t.stage. */
 void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
                       spmm_status_t *status);
-/** The same of the values, which new values at @p host replace. */
-void *spmmi_tc_upload_values(spmm_tc_engine_t *f, const void *host, size_t bytes,
+/** Free an array of the format on the host once the engine is built: its copy on the device is
+ *  enough.  Before refill() it is there again as far as @p need says, and freed afterwards.  Only
+ *  block_ptr of view() and panels(), and what held() reads, may not go.
+ *  @param[in] pointer  offset of the pointer in the struct of the engine, which owns the array
+ *  @param[in] bytes    as held() counts them */
+void spmmi_tc_let_go(spmm_tc_engine_t *f, size_t pointer, const void *device, size_t bytes,
+                     spmm_tc_need_t need, spmm_status_t *status);
+/** Copy the values to the device, and let them go: those that refill() writes replace them. */
+void *spmmi_tc_upload_values(spmm_tc_engine_t *f, size_t pointer, size_t bytes, spmm_tc_need_t need,
                              spmm_status_t *status);
+/** Copy values that refill() wrote. */
+spmm_status_t spmmi_tc_write_values(const spmm_tc_engine_t *f);
+/** Arrays that were let go, on the host again for a while; and freed. */
+spmm_status_t spmmi_tc_bring_back(spmm_tc_engine_t *f);
+void          spmmi_tc_drop(spmm_tc_engine_t *f);
+/** Bytes of arrays that were let go. */
+size_t spmmi_tc_let_go_bytes(const spmm_tc_engine_t *f);
 
 /** Limits of its kind for @p n_windows with @p blocks. */
 spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);

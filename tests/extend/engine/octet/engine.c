@@ -46,7 +46,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     to->col       = spmmi_tc_upload(base, a->col, blocks * SPMM_OCTET_COLS * index, 0, &status);
     to->bits      = spmmi_tc_upload(base, a->bits, blocks * sizeof *a->bits, 0, &status);
     to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
-    to->values    = spmmi_tc_upload_values(base, a->values, nnz * sizeof(double), &status);
+    to->values    = spmmi_tc_upload_values(base, offsetof(octet_t, format.values),
+                                           nnz * sizeof(double), SPMM_TC_BLANK, &status);
+    spmmi_tc_let_go(base, offsetof(octet_t, format.col), to->col, blocks * SPMM_OCTET_COLS * index,
+                    SPMM_TC_GONE, &status);
     return status;
 }
 
