@@ -111,13 +111,13 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     }
 
     /* A width between those of slices takes as long as the next multiple of the least one, but for
-     * the loads that are left out; in FP64, from five of them on, of two, since slices of one load
+     * the loads that are left out; in FP64, from seven of them on, of two, since slices of one load
      * take longer.  Of few columns most lanes would have none: they come element by element. */
     static const Choice &best_rows(const spmm_tc_work_t &work, int64_t n, bool wide, bool c_rows)
     {
         const Choice *const list = rows<BittcfAccess::kWide>();
         const int64_t       one  = list[2].width;
-        const int64_t       step = kPairs && n > 4 * one ? 2 * one : one;
+        const int64_t       step = kPairs && n > 6 * one ? 2 * one : one;
         const int64_t       up   = 2 * n > one ? ceil_div(n, step) * step : n;
         const Choice       &best =
             best_choice<Format>(list, kNumber, work, up, [=](int) { return wide; });

@@ -71,7 +71,7 @@ static launch_t launch_of(const spmm_tc_load_t *load, const spmm_problem_t *prob
     const double enough = 12.0;
     const int most = problem->layout != SPMM_LAYOUT_COL && spmmi_gpu_narrow(problem) > 0.0 ? 1 : 4;
     const double narrow = 128.0 / (double)spmm_type_size(problem->ab_type);
-    const bool   pairs  = problem->ab_type == SPMM_R_64F && (double)problem->n > 4.0 * narrow;
+    const bool   pairs  = problem->ab_type == SPMM_R_64F && (double)problem->n > 6.0 * narrow;
     const double step   = pairs ? 2.0 * narrow : narrow;
     const double up     = ceil((double)problem->n / step) * step;
     const double n      = problem->layout == SPMM_LAYOUT_COL ? (double)problem->n : up;
