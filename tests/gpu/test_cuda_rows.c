@@ -116,7 +116,7 @@ static void check_moves(int64_t n_rows, int64_t n)
 
 static void test_moves(void **state)
 {
-    static const int64_t rows[] = {0, 1, 5, 33, 257};
+    static const int64_t rows[] = {0, 1, 5, 33, 257, 259, 260};
 
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         for (int w = 0; w < N_WIDTHS; w++) {

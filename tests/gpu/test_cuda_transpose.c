@@ -77,7 +77,7 @@ static const double      betas[] = {0.0, 1.0, -0.5, 0.3};
 
 static void test_store(void **state)
 {
-    static const int64_t rows[]   = {0, 1, 31, 32, 33, 257, 1000};
+    static const int64_t rows[]   = {0, 1, 31, 32, 33, 257, 259, 1000};
     static const int64_t widths[] = {1, 2, 7, 8, 9, 31, 32, 33, 100, 128};
 
     for (int t = 0; t < 6; t++) {

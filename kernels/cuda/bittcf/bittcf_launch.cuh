@@ -69,9 +69,10 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     using Format = Bittcf<T, kTiles>;
     using Choice = TcPieces<Format>;
 
-    static constexpr int kNumber = 7, kColumns = 4;
-    static constexpr int kEnoughPieces = 12; /* of a multiprocessor, to give a warp more columns */
-    static constexpr int kParts        = (int)(sizeof(T) / sizeof(typename RealOf<T>::type));
+    static constexpr int  kNumber = 7, kColumns = 4;
+    static constexpr int  kEnoughPieces = 12; /* of a multiprocessor, to give a warp more columns */
+    static constexpr bool kPairs        = kCompute == SPMM_COMPUTE_64F && sizeof(T) == 8;
+    static constexpr int  kParts        = (int)(sizeof(T) / sizeof(typename RealOf<T>::type));
 
     template <int kLoads, int kStages, BittcfAccess kAccess, int kWarps, int kBlocks>
     static Choice choice()
@@ -110,13 +111,14 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     }
 
     /* A width between those of slices takes as long as the next multiple of the least one, but for
-     * the loads that are left out.  Of few columns most lanes would have none: they come element by
-     * element. */
+     * the loads that are left out; in FP64, from seven of them on, of two, since slices of one load
+     * take longer.  Of few columns most lanes would have none: they come element by element. */
     static const Choice &best_rows(const spmm_tc_work_t &work, int64_t n, bool wide, bool c_rows)
     {
         const Choice *const list = rows<BittcfAccess::kWide>();
         const int64_t       one  = list[2].width;
-        const int64_t       up   = 2 * n > one ? ceil_div(n, one) * one : n;
+        const int64_t       step = kPairs && n > 6 * one ? 2 * one : one;
+        const int64_t       up   = 2 * n > one ? ceil_div(n, step) * step : n;
         const Choice       &best =
             best_choice<Format>(list, kNumber, work, up, [=](int) { return wide; });
         const int64_t at   = &best - list;

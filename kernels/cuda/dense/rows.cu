@@ -108,6 +108,53 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
+/* Consecutive rows from column-major to row-major, 4-byte elements in packs. */
+template <int kCols, int kEach>
+__global__ void __launch_bounds__(kPackBlock)
+    turn_packs(const unsigned *__restrict__ src, unsigned *__restrict__ dst, int64_t n_rows,
+               int64_t n, int64_t ld)
+{
+    using Tile  = TurnPacks<kCols, kEach>;
+    using Packs = typename Tile::Packs;
+    __shared__ Tile tile;
+    const int64_t   i0 = int64_t(blockIdx.x) * Tile::kRows, j0 = int64_t(blockIdx.y) * kCols;
+    Packs           x[kEach];
+
+    wait_for_earlier();
+    let_next_begin();
+#pragma unroll
+    for (int k = 0; k < kEach; k++) {
+        const int64_t i = i0 + Tile::pack_down(k) * Tile::kVector, j = j0 + Tile::col_down(k);
+
+        if (j < n && i + Tile::kVector <= n_rows) {
+            x[k] = *(const Packs *)(src + i + j * ld);
+        } else {
+            for (int e = 0; j < n && e < Tile::kVector && i + e < n_rows; e++) {
+                x[k].at[e] = src[i + e + j * ld];
+            }
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < kEach; k++) {
+        tile.pack(Tile::col_down(k), Tile::pack_down(k)) = x[k];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kEach; k++) {
+        const int     r = Tile::row_across(k), c = Tile::col_across(k);
+        const int64_t i = i0 + r, j = j0 + c;
+        Packs         y;
+
+#pragma unroll
+        for (int e = 0; e < Tile::kVector; e++) {
+            y.at[e] = tile.element(r, c + e);
+        }
+        if (i < n_rows && j < n) {
+            *(Packs *)(dst + i * n + j) = y;
+        }
+    }
+}
+
 /* One movement, either way. */
 struct Move {
     const void    *src;
@@ -174,6 +221,28 @@ template <typename T, bool kGather> cudaError_t launch_turn(const Move &m)
                               : launch_tiles<T, kTile, kGather>(m);
 }
 
+template <int kCols, int kEach> cudaError_t launch_packs(const Move &m)
+{
+    const dim3 grid((unsigned)ceil_div(m.n_rows, TurnPacks<kCols, kEach>::kRows),
+                    (unsigned)ceil_div(m.n, kCols));
+
+    return launch_early(0, turn_packs<kCols, kEach>, grid, dim3(kPackBlock), m.stream,
+                        (const unsigned *)m.src, (unsigned *)m.dst, m.n_rows, m.n, m.ld);
+}
+
+bool takes_packs(const Move &m)
+{
+    return m.row == nullptr && m.elem == 4 && fits(m.src, 16) && fits(m.dst, 16) && fits(m.n, 4) &&
+           fits(m.ld, 4) && ceil_div(m.n, kTile) <= kMaxGridYZ;
+}
+
+cudaError_t launch_packs(const Move &m)
+{
+    return m.n <= kTile / 4   ? launch_packs<kTile / 4, 2>(m)
+           : m.n <= kTile / 2 ? launch_packs<kTile / 2, 2>(m)
+                              : launch_packs<kTile, 4>(m);
+}
+
 template <typename T, bool kGather> cudaError_t preload_turn()
 {
     return preload(turn_tiles<T, kTile, kGather>, turn_tiles<T, kTile / 2, kGather>,
@@ -187,6 +256,9 @@ template <bool kGather> cudaError_t move_rows(const Move &m)
     }
     if (m.layout == SPMM_LAYOUT_ROW) {
         return move_row_major<kGather>(m);
+    }
+    if (kGather && takes_packs(m)) {
+        return launch_packs(m);
     }
     switch (m.elem) {
     case 2:
@@ -223,9 +295,12 @@ template <bool kGather> cudaError_t preload_moves()
 
 cudaError_t preload_rows()
 {
-    const cudaError_t code = preload_moves<true>();
+    cudaError_t code = preload_moves<true>();
 
-    return code == cudaSuccess ? preload_moves<false>() : code;
+    code = code == cudaSuccess ? preload_moves<false>() : code;
+    return code == cudaSuccess
+               ? preload(turn_packs<kTile, 4>, turn_packs<kTile / 2, 2>, turn_packs<kTile / 4, 2>)
+               : code;
 }
 
 } // namespace spmmi

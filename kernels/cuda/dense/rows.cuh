@@ -15,6 +15,7 @@ namespace spmmi
 
 constexpr int     kWarp      = 32;
 constexpr int     kBlock     = 256;
+constexpr int     kPackBlock = 128;
 constexpr int     kTile      = 32; /* rows and columns of a transposed tile */
 constexpr int     kTileY     = 8;  /* threads per block along y; each serves kTile / kTileY */
 constexpr int64_t kMaxGridX  = 2147483647;
@@ -138,6 +139,47 @@ template <typename T, int kCols> struct TurnTile {
     static __device__ __forceinline__ int col_across(int k)
     {
         return (k * kBlock + (int)threadIdx.x) % kCols;
+    }
+};
+
+/** The same of 4-byte elements where both sides allow accesses of 16 bytes, by kPackBlock threads:
+ *  the tile has packs of consecutive rows, which lanes read or write down a column, and elements of
+ *  consecutive columns, which a lane reads or writes across.  A column's packs are permuted so that
+ *  lanes of neither way meet in a bank. */
+template <int kCols, int kEachPack> struct TurnPacks {
+    static constexpr int kEach   = kEachPack;
+    static constexpr int kVector = 4;
+    static constexpr int kDown   = kEach * kPackBlock / kCols; /* packs of a column */
+    static constexpr int kRows   = kDown * kVector;
+    static constexpr int kAcross = kCols / kVector; /* packs of a row */
+
+    using Packs = Pack<unsigned, kVector>;
+
+    Packs at[kCols][kDown];
+
+    static __device__ __forceinline__ int pack_down(int k)
+    {
+        return (k * kPackBlock + (int)threadIdx.x) % kDown;
+    }
+    static __device__ __forceinline__ int col_down(int k)
+    {
+        return (k * kPackBlock + (int)threadIdx.x) / kDown;
+    }
+    static __device__ __forceinline__ int row_across(int k)
+    {
+        return (k * kPackBlock + (int)threadIdx.x) / kAcross;
+    }
+    static __device__ __forceinline__ int col_across(int k)
+    {
+        return (k * kPackBlock + (int)threadIdx.x) % kAcross * kVector;
+    }
+    __device__ __forceinline__ Packs &pack(int col, int down)
+    {
+        return at[col][down ^ (col / kVector % 8)];
+    }
+    __device__ __forceinline__ unsigned &element(int row, int col)
+    {
+        return pack(col, row / kVector).at[row % kVector];
     }
 };
 

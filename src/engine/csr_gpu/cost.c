@@ -69,6 +69,15 @@ static double pairs_of(const spmm_pattern_t *pattern, const spmm_problem_t *prob
     return (double)pattern->tc.pairs[wave ? 2 : 0];
 }
 
+/* Elements of column-major C are stored one by one: ps of each.  40 real matrices in FP64 and FP32,
+ * N = 8, 32 and 128, on one H100 have 0 to 5 where C is small and 13 to 35 where it has millions,
+ * which leave L2 before their sectors are whole; a row-major C turned is as fast from 600,000
+ * elements on. */
+static double scattered(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    return fmin(2.0 + 9e-6 * (double)problem->n * (double)pattern->c_rows, 28.0);
+}
+
 int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -98,9 +107,7 @@ int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     terms[7] = (spmm_cost_term_t){"narrow", k[7], spmmi_gpu_narrow(problem) * terms[3].seconds};
     terms[8] = (spmm_cost_term_t){"idle", k[8], idle * terms[3].seconds};
     terms[9] = spmmi_gpu_longest_term(pattern, k[9]);
-    /* Elements of column-major C are stored one by one: ps of each, in the mean of 40 real matrices
-     * 4.4, 7.1 and 13.7 in FP64 and 4.5, 5.9 and 13.2 in FP32, N = 8, 32 and 128, on one H200. */
-    terms[10] = (spmm_cost_term_t){"columns", 2.0 + sqrt((double)problem->n),
+    terms[10] = (spmm_cost_term_t){"columns", scattered(pattern, problem),
                                    problem->layout == SPMM_LAYOUT_MIXED
                                        ? (double)problem->n * (double)pattern->c_rows * 1e-12
                                        : 0.0};

@@ -210,8 +210,8 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
                                          .layout  = SPMM_LAYOUT_COL,
                                          .ab_type = SPMM_R_32F,
                                          .c_type  = SPMM_R_32F};
-    const double            copies[2] = {4e-6 + 128.0 * rows * 4.0 * 5.0 / (0.55 * 4e12),
-                                         2e-6 + 128.0 * rows * 4.0 * 2.0 / (0.55 * 4e12)};
+    const double            copies[2] = {3.2e-6 + 128.0 * rows * 4.0 * 4.0 / (0.8 * 4e12),
+                                         1.6e-6 + 128.0 * rows * 4.0 * 2.0 / (0.8 * 4e12)};
     spmm_layout_t           layout    = SPMM_LAYOUT_AUTO;
     double                  least, copies_s = 0.0;
     const spmm_candidate_t *picked;

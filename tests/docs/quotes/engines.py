@@ -246,6 +246,22 @@ def tried_columns(tried, how_to):
                f"take {fig(mean[0])}, {fig(mean[1])} and {fig(mean[2])} of the time; in FP64 on "
                f"{wins['64f'][0]}, {wins['64f'][1]} and {wins['64f'][2]} (the same table)")
     tried.noted("definition", "in slices of 12 or 24 MB", "panels of 64 or 128 rows")
+    tiles(tried)
+
+
+def tiles(tried):
+    """Column-major C of csr-gpu by way of shared memory, beside the fastest of the other ways."""
+    others = ("cusparse", "csr_scattered", "csr_turned", "tc_scattered", "tc_turned")
+    means = []
+    for kind in ("64f", "32f"):
+        for n in (8, 32, 128):
+            found = select("trials/columns.tsv", type=kind, N=n)
+            ratios = [min(r["csr_tile"] / min(r[o] for o in others), 1.0) for r in found]
+            means.append(geomean(ratios))
+    tried.says(f"make all {fig(len(found), 0)} matrices take {fig(min(means))} to "
+               f"{fig(max(means))} of the time in FP64 and FP32")
+    tried.noted("definition", "rows wait in 16 KB", "N = 8, 32 and 128 ([table]"
+                "(../../../bench/results/trials/columns.tsv))")
 
 
 def pruned(page):
