@@ -61,7 +61,9 @@ static void print(result_t x)
 {
     const spmm_cvse_variant_t s = x.variant;
 
-    if (s.chain == 0) {
+    if (s.slab > 0) {
+        (void)printf(" slab/%d/%d %.2f", (int)s.slab, (int)s.n_warps, 1e6 * x.seconds);
+    } else if (s.chain == 0) {
         (void)printf(" %d/pieces %.2f", (int)s.height, 1e6 * x.seconds);
     } else {
         (void)printf(" %d/%d/%d/%d %.2f", (int)s.height, (int)s.chain, (int)s.slice, (int)s.n_warps,
@@ -98,8 +100,8 @@ static spmm_status_t run_width(const bench_operands_t *o, const spmm_problem_t *
                                const char *name, bool *is_wrong)
 {
     spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
-    const int           n =
-        spmmi_cvse_variants(&problem->pattern->tc, o->block->n_rows, o->n, o->device->n_sm, list);
+    const int     n = spmmi_cvse_variants(&problem->pattern->tc, o->block->n_rows, o->block->n_cols,
+                                          o->n, o->device->n_sm, list);
     double        least  = (double)NAN; /* of right products */
     spmm_status_t status = SPMM_OK;
 

@@ -19,7 +19,7 @@ template <typename Half, typename Element, int kTiles> struct Cvse {
     using Out                    = Element;
     static constexpr int kHeight = kTiles * 8;
 
-    int32_t         n_rows;
+    int32_t         n_rows, n_windows;
     const int32_t  *window_ptr, *col;
     const uint16_t *bits;
     const Half     *values;

@@ -8,6 +8,7 @@
 
 #include "cuda/cvse/cvse.cuh"
 #include "cuda/cvse/cvse_short_launch.cuh"
+#include "cuda/cvse/cvse_slab_launch.cuh"
 
 namespace spmmi
 {
@@ -64,6 +65,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
 template <typename Half, typename Out, int kTiles> struct CvseKernels {
     using Format = Cvse<Half, Out, kTiles>;
     using Short  = CvseShortKernels<Half, Out, kTiles>;
+    using Slab   = CvseSlabKernels<Half, Out>;
     using Choice = TcPieces<Format>;
 
     static constexpr int kNumber = 9;
@@ -104,10 +106,16 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                               const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                               cudaStream_t stream)
     {
-        const Format A      = {arrays.n_rows, arrays.window_ptr, arrays.col, arrays.bits,
-                               (const Half *)arrays.values};
+        const Format A      = {arrays.n_rows, arrays.n_windows, arrays.window_ptr,
+                               arrays.col,    arrays.bits,      (const Half *)arrays.values};
         const auto  *choice = Short::best(tasks, args);
+        CUtensorMap  map;
 
+        if constexpr (kTiles == 1) {
+            if (Slab::can_run(tasks.slab, args, &map)) {
+                return Slab::launch(map, A, tasks.slab, args, work.n_sm, stream);
+            }
+        }
         if (choice != NULL) {
             return Short::launch(*choice, A, tasks, args, stream);
         }
@@ -122,6 +130,7 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
         cudaError_t code = spmmi::preload(finish_splits<Format>);
 
         code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
+        code = code == cudaSuccess && kTiles == 1 ? Slab::preload() : code;
         return code == cudaSuccess ? Short::preload() : code;
     }
 };

@@ -31,15 +31,46 @@ typedef struct {
 
 enum { SPMM_CVSE_TEAMS = 5 }; /**< sizes of teams: 16, 8, 4, 2 and 1 warps */
 
+/** Thread blocks that keep a slab of B, some columns of all its rows, in shared memory. */
+typedef struct {
+    int32_t columns; /**< 32 or 64; 0: none does */
+    int32_t n_warps; /**< that multiply: 4, 8 or 16 */
+    int32_t n_cols;  /**< of A: rows of B */
+} spmm_cvse_slab_t;
+
+enum {
+    SPMM_CVSE_SLAB_ROWS   = 128,       /**< rows of B that arrive together */
+    SPMM_CVSE_SLAB_CHUNKS = 32,        /**< most of those */
+    SPMM_CVSE_SLAB_WARPS  = 16,        /**< most that multiply */
+    SPMM_CVSE_SLAB_ALIGN  = 1024,      /**< bytes: where a slab may begin */
+    SPMM_CVSE_SLAB_ZEROS  = 128,       /**< bytes behind it, for places without a column */
+    SPMM_CVSE_SLAB_ROOM   = 227 * 1024 /**< shared memory that a thread block of 9.0 may have */
+};
+
 /** Windows dealt out so that every warp has few blocks: none is cut, 1 to 16 warps share it. */
 typedef struct {
     int32_t slice;   /**< most columns of a warp: 32, 64 or 128; 0: there are no tasks */
     int32_t n_warps; /**< of a thread block: 4, 8 or 16 */
     int32_t end[SPMM_CVSE_TEAMS]; /**< thread blocks of teams of 16, of 16 or 8, ..., all */
     const spmm_cvse_task_t *task; /**< [end[4] * n_warps] */
-    const int32_t *col;    /**< [end[4] * n_warps * 16] of the first blocks, as of the format */
-    const void    *values; /**< [end[4] * n_warps * 16 * height] */
+    const int32_t   *col;    /**< [end[4] * n_warps * 16] of the first blocks, as of the format */
+    const void      *values; /**< [end[4] * n_warps * 16 * height] */
+    spmm_cvse_slab_t slab;
 } spmm_cvse_short_t;
+
+/** Rows of a slab for @p n_cols rows of B. */
+SPMM_BOTH static inline int32_t spmmi_cvse_slab_rows(int32_t n_cols)
+{
+    return (n_cols + SPMM_CVSE_SLAB_ROWS - 1) / SPMM_CVSE_SLAB_ROWS * SPMM_CVSE_SLAB_ROWS;
+}
+/** Shared memory of such a thread block: the slab, barriers, and sums of each warp, [8, columns +
+ *  4] in FP32. */
+SPMM_BOTH static inline int64_t spmmi_cvse_slab_bytes(int32_t columns, int32_t n_warps,
+                                                      int32_t n_cols)
+{
+    return SPMM_CVSE_SLAB_ALIGN + (int64_t)spmmi_cvse_slab_rows(n_cols) * columns * 2 +
+           SPMM_CVSE_SLAB_ZEROS + 8 * SPMM_CVSE_SLAB_CHUNKS + (int64_t)n_warps * 32 * (columns + 4);
+}
 
 /** Where place @p p of a block stands in its list: lane 4 g + t of the product reads places t, t +
  *  4, t + 8 and t + 12 as one 16-byte word. */

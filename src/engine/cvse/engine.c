@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "engine/choose/roofline.h"
+#include "engine/cvse/deal.h"
 #include "engine/cvse/format.h"
 #include "engine/cvse/tasks.h"
 #include "engine/cvse/variant.h"
@@ -22,7 +23,8 @@ typedef struct {
     spmm_tc_engine_t    base;
     spmm_cvse_variant_t variant;
     spmm_cvse_t         format;
-    spmm_cvse_tasks_t   tasks;  /**< empty without a GPU, or where pieces are the variant */
+    int32_t            *dealt; /**< of slabs: spmmi_cvse_deal(), the order on the device; or NULL */
+    spmm_cvse_tasks_t   tasks; /**< empty without a GPU, or where pieces are the variant */
     spmm_cvse_arrays_t  arrays; /**< of format */
     spmm_cvse_arrays_t
                       device_arrays; /**< the copy; first blocks of tasks stand behind the others */
@@ -40,6 +42,12 @@ static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t
 
     (void)problem;
     return (spmm_tc_limits_t){.team = team, .cut = cut > least_cut ? cut : least_cut};
+}
+
+/* Rows of B that slabs would have; 0: the device has none. */
+static int32_t slab_rows(const spmm_device_t *device, int32_t n_cols)
+{
+    return device->cc >= 90 ? n_cols : 0;
 }
 
 /* Decoding on CPUs does not get faster with taller windows. */
@@ -63,7 +71,8 @@ static spmm_status_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr
     } else {
         SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
     }
-    n        = spmmi_cvse_variants(&facts, block->n_rows, p->n, base->device->n_sm, list);
+    n = spmmi_cvse_variants(&facts, block->n_rows, slab_rows(base->device, block->n_cols), p->n,
+                            base->device->n_sm, list);
     *variant = list[p->variant < n ? p->variant : 0];
     return SPMM_OK;
 }
@@ -77,6 +86,9 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     SPMM_TRY(spmmi_cvse_create(env, block, spmmi_pattern_windows(base->problem.pattern),
                                f->variant.height, base->device->threads, &f->format));
     f->arrays = spmmi_cvse_arrays(&f->format);
+    if (f->variant.slab > 0) {
+        return spmmi_cvse_deal(env, &f->format, &f->dealt);
+    }
     return f->variant.chain == 0
                ? SPMM_OK
                : spmmi_cvse_tasks_create(env, f->format.n_windows, f->format.window_ptr,
@@ -88,6 +100,8 @@ static void release(void *engine)
     cvse_t *f = engine;
 
     spmmi_cvse_free(&f->format);
+    spmmi_free(f->dealt);
+    f->dealt = NULL;
     spmmi_cvse_tasks_free(&f->tasks);
 }
 
@@ -101,6 +115,8 @@ static size_t held(const void *engine)
     const cvse_t *f = engine;
 
     return spmmi_cvse_held(&f->format) +
+           (f->dealt == NULL ? 0
+                             : (size_t)f->format.n_blocks * SPMM_CVSE_BLOCK * sizeof *f->dealt) +
            (size_t)f->tasks.n_tasks * (sizeof *f->tasks.task + sizeof *f->tasks.first);
 }
 
@@ -119,6 +135,15 @@ static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, vo
     void                *first;
     spmm_status_t        status;
 
+    if (f->dealt != NULL) {
+        void *const dealt = spmmi_cvse_dealt(&f->format, f->dealt, host, size);
+
+        status = dealt == NULL ? spmmi_fail_memory(&device->env->err, f->format.n_blocks, size,
+                                                   "dealt vectors")
+                               : device->ops->stage(device, to, dealt, bytes);
+        spmmi_free(dealt);
+        return status;
+    }
     SPMM_TRY(device->ops->stage(device, to, host, bytes));
     if (f->tasks.n_tasks == 0) {
         return SPMM_OK;
@@ -162,7 +187,8 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     *to            = *a;
     to->col        = put_new(f, a->col, list, NO_COLUMNS, &status);
     to->values     = put_new(f, a->values, block_bytes(f), NO_VALUES, &status);
-    to->bits       = spmmi_tc_upload(base, a->bits, blocks * bits, 0, &status);
+    to->bits       = f->dealt != NULL ? put_new(f, a->bits, bits, 0, &status)
+                                      : spmmi_tc_upload(base, a->bits, blocks * bits, 0, &status);
     to->window_ptr = spmmi_tc_upload(base, a->window_ptr, windows * sizeof(int32_t), 0, &status);
     task = spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &status);
     spmmi_tc_let_go(base, offsetof(cvse_t, format.col), to->col, blocks * list, SPMM_TC_GONE,
@@ -180,6 +206,8 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
                             .task    = task,
                             .col     = to->col + blocks * SPMM_CVSE_BLOCK,
                             .values  = (const char *)to->values + blocks * block_bytes(f)};
+    f->device_tasks.slab = (spmm_cvse_slab_t){
+        .columns = f->variant.slab, .n_warps = f->variant.n_warps, .n_cols = f->format.n_cols};
     memcpy(f->device_tasks.end, t->end, sizeof t->end);
     return SPMM_OK;
 }
@@ -253,6 +281,15 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
         return status;
     }
     spmmi_cvse_entries(&f->format, device->threads, *from);
+    if (f->dealt != NULL) {
+        int32_t *const to = spmmi_cvse_dealt(&f->format, f->dealt, *from, block * sizeof **from);
+
+        spmmi_free(*from);
+        *from = to;
+        return to != NULL ? SPMM_OK
+                          : spmmi_fail_memory(&device->env->err, *count, sizeof *to,
+                                              "the entries of dealt vectors");
+    }
     spmmi_cvse_tasks_gather(&f->tasks, *from, block * sizeof **from, NO_COLUMNS, *from + own);
     spmmi_tc_drop(&f->base);
     return SPMM_OK;
@@ -295,9 +332,10 @@ static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem
 {
     spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
 
-    return device->kind == SPMM_DEVICE_CPU
-               ? 1
-               : spmmi_cvse_variants(&pattern->tc, pattern->n_rows, problem->n, device->n_sm, list);
+    return device->kind == SPMM_DEVICE_CPU ? 1
+                                           : spmmi_cvse_variants(&pattern->tc, pattern->n_rows,
+                                                                 slab_rows(device, pattern->n_cols),
+                                                                 problem->n, device->n_sm, list);
 }
 
 static void describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
@@ -306,6 +344,14 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
     const spmm_cvse_tasks_t *t = &f->tasks;
     const int32_t            n = f->format.n_windows, blocks = f->format.n_blocks;
 
+    if (f->variant.slab > 0 && n > 0) {
+        (void)fprintf(out,
+                      "  work of cvse: %" PRId32
+                      " windows of 8 rows, %.1f blocks in the mean; thread blocks of %" PRId32
+                      " warps keep %" PRId32 " columns of B in shared memory\n",
+                      n, (double)blocks / n, f->variant.n_warps, f->variant.slab);
+        return;
+    }
     if (t->n_tasks == 0 || n == 0) {
         spmmi_tc_describe(format, pattern, out);
         return;

@@ -100,12 +100,19 @@ double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_
 
 bool spmmi_cvse_variant_at(int k, spmm_cvse_variant_t *variant)
 {
-    enum { CHAINS = 6, KINDS = 8 };
+    enum { CHAINS = 6, KINDS = 8, SLABS = 6 };
     static const int32_t chains[CHAINS]  = {8, 6, 4, 3, 2, 1}; /* of equals the fewest warps */
     static const int32_t kinds[KINDS][2] = {{32, 4}, {32, 8},  {32, 16}, {64, 4},
                                             {64, 8}, {64, 16}, {128, 4}, {128, 8}};
     const int            height = 8 << (k & 1), tasks = k / 2 - 1;
 
+    if (tasks >= CHAINS * KINDS) {
+        const int slab = k - 2 - 2 * CHAINS * KINDS;
+
+        *variant = (spmm_cvse_variant_t){
+            .height = 8, .slab = slab < SLABS / 2 ? 64 : 32, .n_warps = 16 >> slab % (SLABS / 2)};
+        return slab < SLABS;
+    }
     if (k < 2) {
         *variant = (spmm_cvse_variant_t){.height = height};
         return k >= 0;
@@ -114,7 +121,32 @@ bool spmmi_cvse_variant_at(int k, spmm_cvse_variant_t *variant)
                                      .chain   = chains[tasks / KINDS % CHAINS],
                                      .slice   = kinds[tasks % KINDS][0],
                                      .n_warps = kinds[tasks % KINDS][1]};
-    return tasks < CHAINS * KINDS;
+    return true;
+}
+
+bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
+                     int32_t n_sm, spmm_cvse_variant_t *slab)
+{
+    const double        few = 0.3; /* uses of a row of B in a thread block that are not worth it */
+    const int64_t       windows = spmmi_windows_count(n_rows, 8);
+    const double        uses    = (double)facts->pairs[0] / fmax((double)n_cols, 1.0);
+    int64_t             most    = 0;
+    spmm_cvse_variant_t x;
+
+    for (int k = 0; spmmi_cvse_variant_at(k, &x); k++) {
+        const int64_t slabs = x.slab > 0 ? (n + x.slab - 1) / x.slab : n_sm + 1;
+        const int64_t wave  = slabs > 0 ? n_sm / slabs : 0; /* thread blocks of a slab */
+        const int64_t each  = (windows + x.n_warps - 1) / (x.n_warps > 0 ? x.n_warps : 1);
+        const int64_t turns = wave > 0 && each > wave ? (each + wave - 1) / wave : 1;
+        const int64_t here  = wave > 0 ? (each + turns - 1) / turns : 0;
+
+        if (slabs * here > most && uses >= few * (double)here &&
+            spmmi_cvse_slab_bytes(x.slab, x.n_warps, n_cols) <= SPMM_CVSE_SLAB_ROOM) {
+            most  = slabs * here;
+            *slab = x;
+        }
+    }
+    return most > 0 && n_cols > 0 && n % 8 == 0;
 }
 
 /** Which variants to look among; 0: any. */
@@ -145,18 +177,23 @@ static bool best_of(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int
     return least < INFINITY;
 }
 
-int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
-                        spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS])
+int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
+                        int32_t n_sm, spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS])
 {
     const int32_t             height = spmmi_cvse_height(facts, n);
     const spmm_cvse_variant_t pieces = {.height = height};
     const double        many = 12.0; /* waves: starts hardly count, and pieces have slices of 256 */
     const double        far  = 20.0; /* blocks of a warp that take as long as a second kernel */
-    int                 count = 0;
-    bool                cut;
-    spmm_cvse_variant_t first;
+    const int32_t       short_b = 1024; /* rows: of more, slabs take long to arrive */
+    int                 count   = 0;
+    bool                cut, shared;
+    spmm_cvse_variant_t first, slab;
     account_t           x;
 
+    shared = spmmi_cvse_slab(facts, n_rows, n_cols, n, n_sm, &slab);
+    if (shared && n_cols <= short_b) {
+        list[count++] = slab;
+    }
     (void)best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height}, &first);
     x   = account(facts, n_rows, n, n_sm, first);
     cut = x.longest > far + x.waves * x.mean || (n > 128 && x.waves > many);
@@ -169,11 +206,14 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n,
                      &list[count]);
     if (!cut && (x.longest > 0.5 * far || x.waves > 4.0 || n > 128)) {
         list[count++] = pieces;
-    } else if (count < SPMM_CVSE_VARIANTS) {
+    } else if (!cut) {
         count +=
             best_of(facts, n_rows, n, n_sm,
                     (wanted_t){.height = height, .slice = first.slice, .not_warps = first.n_warps},
                     &list[count]);
+    }
+    if (shared && n_cols > short_b) {
+        list[count++] = slab;
     }
     return count;
 }

@@ -6,24 +6,33 @@
 
 #include "engine/tc/windows.h"
 
-enum { SPMM_CVSE_VARIANTS = 4 }; /**< most that are worth measuring */
+enum { SPMM_CVSE_VARIANTS = 5 }; /**< most that are worth measuring */
 
 typedef struct {
     int32_t height;  /**< V: 8 or 16 */
     int32_t chain;   /**< blocks of a warp that tasks are made for (cvse_tasks.h); 0: no tasks, but
                           pieces (tc_work.h) */
     int32_t slice;   /**< of tasks: most columns of a warp: 32, 64 or 128 */
-    int32_t n_warps; /**< of tasks: of a thread block: 4, 8 or, for slices up to 64, 16 */
+    int32_t n_warps; /**< of a thread block: 4, 8 or, for slices up to 64, 16; of slabs the same */
+    int32_t slab;    /**< columns of B that a thread block keeps in shared memory: 32 or 64; 0: of
+                          tasks and pieces */
 } spmm_cvse_variant_t;
 
 /** V by the bytes that its vectors take a product through. */
 int32_t spmmi_cvse_height(const spmm_tc_facts_t *facts, int64_t n);
 
+/** Slabs for @p n columns: of those that fit shared memory the one with the most thread blocks in
+ *  one wave.
+ *  @return false: none fits, or windows have too few vectors to share rows of B */
+bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
+                     int32_t n_sm, spmm_cvse_variant_t *slab);
+
 /** Variants for @p n columns that are worth measuring: the best predicted one, then the best of the
  *  other V, of other slices, and pieces or other thread blocks.
+ *  @param[in] n_cols  of A; 0: the device has no tensor maps, which slabs need
  *  @return how many, at least 1 */
-int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
-                        spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS]);
+int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
+                        int32_t n_sm, spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS]);
 
 /** Every variant there is: number @p k; false: there are fewer.  As spmm_problem_t.variant they
  *  count from SPMM_CVSE_VARIANTS on, for tests and benchmarks. */

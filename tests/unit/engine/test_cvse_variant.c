@@ -4,8 +4,10 @@
  *  The tasks that windows of CVSE are dealt out in: every block in exactly one, teams side by side
  *  in a thread block; and the variants that are proposed.
  */
+#include "format_case.h"
 #include "test_main.h"
 
+#include "engine/cvse/deal.h"
 #include "engine/cvse/tasks.h"
 #include "engine/cvse/variant.h"
 #include "engine/engine.h"
@@ -162,7 +164,7 @@ static bool is_same(spmm_cvse_variant_t a, spmm_cvse_variant_t b)
 static spmm_cvse_variant_t first_variant(spmm_tc_facts_t facts, int64_t windows, int64_t n)
 {
     spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
-    const int           count = spmmi_cvse_variants(&facts, (int32_t)(8 * windows), n, N_SM, list);
+    const int count = spmmi_cvse_variants(&facts, (int32_t)(8 * windows), 0, n, N_SM, list);
 
     assert_in_range(count, 2, SPMM_CVSE_VARIANTS);
     for (int k = 0; k < count; k++) {
@@ -210,6 +212,101 @@ static void test_variants(void **state)
     assert_true(variant.chain > 0);
 }
 
+/* Windows that share rows of B get them from shared memory, in one wave of thread blocks. */
+static void test_slabs(void **state)
+{
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS], slab;
+    spmm_tc_facts_t     facts = facts_of(256, 50, 0);
+    int                 count = spmmi_cvse_variants(&facts, 2048, 512, 512, N_SM, list);
+
+    assert_int_equal(list[0].slab, 64);
+    assert_int_equal(list[0].n_warps, 16);
+    for (int k = 1; k < count; k++) {
+        assert_int_equal(list[k].slab, 0);
+    }
+    assert_true(spmmi_cvse_slab(&facts, 2048, 512, 128, N_SM, &slab));
+    assert_int_equal(slab.slab, 64);
+    assert_int_equal(slab.n_warps, 4);
+    /* Many rows of B: behind the others. */
+    count = spmmi_cvse_variants(&facts, 2048, 1400, 256, N_SM, list);
+    assert_int_equal(list[0].slab, 0);
+    assert_true(list[count - 1].slab > 0);
+    /* B that fits no shared memory, widths that tensor maps do not have, few vectors, no rows or
+     * columns. */
+    assert_false(spmmi_cvse_slab(&facts, 2048, 5000, 512, N_SM, &slab));
+    assert_false(spmmi_cvse_slab(&facts, 2048, 512, 100, N_SM, &slab));
+    assert_false(spmmi_cvse_slab(&facts, 2048, 0, 512, N_SM, &slab));
+    assert_false(spmmi_cvse_slab(&facts, 0, 512, 512, N_SM, &slab));
+    facts = facts_of(256, 2, 0);
+    assert_false(spmmi_cvse_slab(&facts, 2048, 1024, 512, N_SM, &slab));
+}
+
+/* The most vectors of one bank in each half of a block, added up: accesses that wait. */
+static int64_t count_turns(const spmm_cvse_t *f, const int32_t *from)
+{
+    int64_t turns = 0;
+
+    for (int64_t k = 0; k < (int64_t)f->n_blocks * 16; k += 8) {
+        int taken[SPMM_CVSE_BANKS] = {0}, most = 0;
+
+        for (int64_t p = k; p < k + 8; p++) {
+            const int64_t at  = from == NULL ? p : from[p];
+            const int32_t col = f->col[at / 16 * 16 + spmmi_cvse_col_at((int32_t)(at % 16))];
+
+            if (col >= 0 && ++taken[col % SPMM_CVSE_BANKS] > most) {
+                most = taken[col % SPMM_CVSE_BANKS];
+            }
+        }
+        turns += most;
+    }
+    return turns;
+}
+
+/* Lists, bits and values of a place all come from the same one, of the same window. */
+static void check_dealt(const spmm_cvse_t *f, const int32_t *from)
+{
+    int32_t  *col   = spmmi_cvse_dealt(f, from, f->col, 16 * sizeof *col);
+    uint16_t *bits  = spmmi_cvse_dealt(f, from, f->bits, 8 * sizeof *bits);
+    uint16_t *value = spmmi_cvse_dealt(f, from, f->values, 128 * sizeof *value);
+    char     *seen  = calloc((size_t)f->n_blocks, 16);
+
+    for (int32_t w = 0; w < f->n_windows; w++) {
+        for (int32_t k = 16 * f->window_ptr[w]; k < 16 * f->window_ptr[w + 1]; k++) {
+            const int32_t b = k / 16, p = k % 16, to = from[k] / 16, q = from[k] % 16;
+
+            assert_in_range(to, f->window_ptr[w], f->window_ptr[w + 1] - 1);
+            assert_int_equal(seen[from[k]]++, 0);
+            assert_int_equal(col[16 * b + spmmi_cvse_col_at(p)],
+                             f->col[16 * to + spmmi_cvse_col_at(q)]);
+            for (int32_t r = 0; r < 8; r++) {
+                assert_int_equal(bits[8 * b + r] >> p & 1, f->bits[8 * to + r] >> q & 1);
+                assert_int_equal(
+                    value[128 * b + spmmi_cvse_value_at(8, r, p)],
+                    ((const uint16_t *)f->values)[128 * to + spmmi_cvse_value_at(8, r, q)]);
+            }
+        }
+    }
+    free(seen);
+    spmmi_free_all(col, bits, value);
+}
+
+/* Eight vectors in eight banks where a window has them. */
+static void test_deal(void **state)
+{
+    spmm_csr_t  block;
+    spmm_cvse_t f;
+    int32_t    *from;
+
+    format_case_random(203, 300, 0.1, SPMM_R_16F, false, 7, &block);
+    spmm_assert_ok(spmmi_cvse_create(&spmm_test_env, &block, NULL, 8, 1, &f));
+    spmm_assert_ok(spmmi_cvse_deal(&spmm_test_env, &f, &from));
+    check_dealt(&f, from);
+    assert_true(3 * count_turns(&f, from) < 2 * count_turns(&f, NULL));
+    spmmi_free(from);
+    spmmi_cvse_free(&f);
+    spmmi_csr_free(&block);
+}
+
 /* All are different, and each kernel is there. */
 static void test_variant_at(void **state)
 {
@@ -222,8 +319,8 @@ static void test_variant_at(void **state)
             assert_false(is_same(a, b));
         }
     }
-    assert_int_equal(n, 2 + 2 * 8 * 6);
+    assert_int_equal(n, 2 + 2 * 8 * 6 + 6);
     assert_false(spmmi_cvse_variant_at(-1, &a));
 }
 
-SPMM_TESTS(test_tasks, test_gather, test_variants, test_variant_at);
+SPMM_TESTS(test_tasks, test_gather, test_variants, test_slabs, test_deal, test_variant_at);
