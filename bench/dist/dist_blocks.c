@@ -65,6 +65,21 @@ static void renumber(dist_blocks_t *blocks)
     }
 }
 
+/* The map of a plan once more, with the new indices that the plan has dropped.  Collective. */
+static void map_again(const dist_bench_t *b, spmm_env_t *env, const spmm_layout_map_t *from,
+                      spmm_layout_map_t *map)
+{
+    int32_t *part;
+
+    if (SPMM_NEW(part, from->n_orig) == NULL) {
+        dist_must(b, SPMM_ERR_MEMORY, "the parts of a baseline");
+    }
+    spmmi_layout_parts(from, env->size, part);
+    dist_must(b, spmmi_layout_map_create(env, from->orig_offset, part, from->keep, map),
+              "the rows of the baselines");
+    spmmi_free(part);
+}
+
 void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_blocks_t *blocks)
 {
     const dist_bench_t *b      = c->bench;
@@ -86,9 +101,13 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
                                         .c_type    = plan->c_type,
                                         .halo_type = plan->ab_type,
                                         .compute   = plan->compute,
-                                        .partition = plan->partition,
-                                        .rows      = plan->rows,
-                                        .cols      = plan->cols}};
+                                        .partition = plan->partition}};
+    map_again(b, env, &plan->rows, &parts->rows);
+    if (spmmi_plan_has_one_map(plan)) {
+        parts->cols = parts->rows;
+    } else {
+        map_again(b, env, &plan->cols, &parts->cols);
+    }
     dist_must(b, spmmi_plan_make_blocks(parts, &only), "the blocks of the baselines");
     dist_must(b, spmmi_plan_join(parts, SPMM_BLOCKSET_MERGED, &joined), "a baseline");
     blocks->needed = joined.csr;
@@ -120,4 +139,8 @@ void dist_blocks_free(dist_blocks_t *blocks)
     spmmi_csr_free(&blocks->all);
     spmmi_free_all(blocks->parts.blocks.local.source, blocks->parts.blocks.halo.source);
     spmmi_halo_free(&blocks->parts.exchange.halo);
+    if (!spmmi_plan_has_one_map(&blocks->parts)) {
+        spmmi_layout_map_free(&blocks->parts.cols);
+    }
+    spmmi_layout_map_free(&blocks->parts.rows);
 }
