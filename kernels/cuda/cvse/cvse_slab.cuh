@@ -58,6 +58,8 @@ template <typename Half, typename Out, int kCols> struct CvseSlab {
     float *const             room;                       /* of this warp: [8, kStride] */
     int32_t                  col[kBatch];
     uint2                    a[kBatch];
+    int                      window;    /* of this warp, the next */
+    int2                     blocks;    /* its first, and behind its last */
     int                      ready = 0; /* chunks that are known to have arrived */
     float                    sum[kParts][4];
 
@@ -265,13 +267,15 @@ template <typename Half, typename Out, int kCols> struct CvseSlab {
         __syncwarp();
     }
 
+    __device__ __forceinline__ void begin()
+    {
+        window = (int)blockIdx.y * n_warps * work.rounds + warp;
+        blocks = blocks_of(window);
+        read(blocks.x, blocks.y);
+    }
+
     __device__ __forceinline__ void run()
     {
-        int  window = (int)blockIdx.y * n_warps * work.rounds + warp;
-        int2 blocks = blocks_of(window);
-
-        read(blocks.x, blocks.y);
-        __syncthreads(); /* the barriers are there */
         for (int round = 0; round < work.rounds; round++, window += n_warps) {
             const bool more = round + 1 < work.rounds;
             const int2 next = more ? blocks_of(window + n_warps) : make_int2(0, 0);
@@ -314,16 +318,21 @@ __global__ void __launch_bounds__((SPMM_CVSE_SLAB_WARPS + 1) * kWarp, 1)
     extern __shared__ char     shared[];
     CvseSlab<Half, Out, kCols> block(A, args, work, shared);
 
-    if (block.warp < block.n_warps) {
+    const bool                 multiplies = block.warp < block.n_warps;
+
+    if (multiplies) {
+        block.begin();
+    } else {
+        if (block.lane == 0) {
+            block.ask_for_b(map);
+        }
+        __syncwarp();
+        ((int *)(block.slab + (size_t)work.n_rows * block.kRow))[block.lane] = 0;
+    }
+    __syncthreads(); /* the barriers and the row of zeros are there */
+    if (multiplies) {
         block.run();
-        return;
     }
-    if (block.lane == 0) {
-        block.ask_for_b(map);
-    }
-    __syncwarp();
-    ((int *)(block.slab + (size_t)work.n_rows * block.kRow))[block.lane] = 0;
-    __syncthreads();
 }
 
 } // namespace spmmi

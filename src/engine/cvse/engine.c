@@ -195,8 +195,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
                     &status);
     spmmi_tc_let_go(base, offsetof(cvse_t, format.values), to->values, blocks * block_bytes(f),
                     SPMM_TC_BLANK, &status);
-    spmmi_tc_let_go(base, offsetof(cvse_t, format.bits), to->bits, blocks * bits, SPMM_TC_BACK,
-                    &status);
+    if (f->dealt == NULL) { /* dealt bits on the device are not those that refills ask for */
+        spmmi_tc_let_go(base, offsetof(cvse_t, format.bits), to->bits, blocks * bits, SPMM_TC_BACK,
+                        &status);
+    }
     spmmi_tc_let_go(base, offsetof(cvse_t, tasks.task), task, (size_t)t->n_tasks * sizeof *t->task,
                     SPMM_TC_GONE, &status);
     SPMM_TRY(status);
@@ -259,6 +261,18 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return spmmi_tc_build(&kind, block, problem, device, format);
 }
 
+/* The same places in the order on the device. */
+static spmm_status_t deal_places(const cvse_t *f, size_t size, int32_t **from)
+{
+    int32_t *const to = spmmi_cvse_dealt(&f->format, f->dealt, *from, size);
+
+    spmmi_free(*from);
+    *from = to;
+    return to != NULL ? SPMM_OK
+                      : spmmi_fail_memory(&f->base.device->env->err, f->format.n_blocks, size,
+                                          "the entries of dealt vectors");
+}
+
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
 {
     cvse_t                   *f      = (cvse_t *)(uintptr_t)format; /* the same afterwards */
@@ -281,18 +295,9 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
         return status;
     }
     spmmi_cvse_entries(&f->format, device->threads, *from);
-    if (f->dealt != NULL) {
-        int32_t *const to = spmmi_cvse_dealt(&f->format, f->dealt, *from, block * sizeof **from);
-
-        spmmi_free(*from);
-        *from = to;
-        return to != NULL ? SPMM_OK
-                          : spmmi_fail_memory(&device->env->err, *count, sizeof *to,
-                                              "the entries of dealt vectors");
-    }
     spmmi_cvse_tasks_gather(&f->tasks, *from, block * sizeof **from, NO_COLUMNS, *from + own);
     spmmi_tc_drop(&f->base);
-    return SPMM_OK;
+    return f->dealt == NULL ? SPMM_OK : deal_places(f, block * sizeof **from, from);
 }
 
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one

@@ -185,13 +185,15 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_
     const double        many = 12.0; /* waves: starts hardly count, and pieces have slices of 256 */
     const double        far  = 20.0; /* blocks of a warp that take as long as a second kernel */
     const int32_t       short_b = 1024; /* rows: of more, slabs take long to arrive */
+    const int64_t       wide    = 128;  /* narrower, a wave has few slabs, and tasks are faster */
+    const bool          early   = n_cols <= short_b && n >= wide;
     int                 count   = 0;
     bool                cut, shared;
     spmm_cvse_variant_t first, slab;
     account_t           x;
 
     shared = spmmi_cvse_slab(facts, n_rows, n_cols, n, n_sm, &slab);
-    if (shared && n_cols <= short_b) {
+    if (shared && early) {
         list[count++] = slab;
     }
     (void)best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height}, &first);
@@ -212,7 +214,7 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_
                     (wanted_t){.height = height, .slice = first.slice, .not_warps = first.n_warps},
                     &list[count]);
     }
-    if (shared && n_cols > short_b) {
+    if (shared && !early) {
         list[count++] = slab;
     }
     return count;

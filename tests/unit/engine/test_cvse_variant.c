@@ -231,6 +231,10 @@ static void test_slabs(void **state)
     count = spmmi_cvse_variants(&facts, 2048, 1400, 256, N_SM, list);
     assert_int_equal(list[0].slab, 0);
     assert_true(list[count - 1].slab > 0);
+    /* Narrow B: the same. */
+    count = spmmi_cvse_variants(&facts, 2048, 512, 64, N_SM, list);
+    assert_int_equal(list[0].slab, 0);
+    assert_true(list[count - 1].slab > 0);
     /* B that fits no shared memory, widths that tensor maps do not have, few vectors, no rows or
      * columns. */
     assert_false(spmmi_cvse_slab(&facts, 2048, 5000, 512, N_SM, &slab));
