@@ -318,7 +318,7 @@ __global__ void __launch_bounds__((SPMM_CVSE_SLAB_WARPS + 1) * kWarp, 1)
     extern __shared__ char     shared[];
     CvseSlab<Half, Out, kCols> block(A, args, work, shared);
 
-    const bool                 multiplies = block.warp < block.n_warps;
+    const bool multiplies = block.warp < block.n_warps;
 
     if (multiplies) {
         block.begin();

@@ -102,11 +102,11 @@ int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     terms[4] = (spmm_cost_term_t){
         "pairs", k[4],
         slices * spmmi_gpu_gather_s(pattern, &one, device, pairs_of(pattern, problem))};
-    terms[5] = (spmm_cost_term_t){"entries", k[5], nnz * passes};
-    terms[6] = (spmm_cost_term_t){"rows", k[6], (double)pattern->n_rows * passes};
-    terms[7] = (spmm_cost_term_t){"narrow", k[7], spmmi_gpu_narrow(problem) * terms[3].seconds};
-    terms[8] = (spmm_cost_term_t){"idle", k[8], idle * terms[3].seconds};
-    terms[9] = spmmi_gpu_longest_term(pattern, k[9]);
+    terms[5]  = (spmm_cost_term_t){"entries", k[5], nnz * passes};
+    terms[6]  = (spmm_cost_term_t){"rows", k[6], (double)pattern->n_rows * passes};
+    terms[7]  = (spmm_cost_term_t){"narrow", k[7], spmmi_gpu_narrow(problem) * terms[3].seconds};
+    terms[8]  = (spmm_cost_term_t){"idle", k[8], idle * terms[3].seconds};
+    terms[9]  = spmmi_gpu_longest_term(pattern, k[9]);
     terms[10] = (spmm_cost_term_t){"columns", scattered(pattern, problem),
                                    problem->layout == SPMM_LAYOUT_MIXED
                                        ? (double)problem->n * (double)pattern->c_rows * 1e-12

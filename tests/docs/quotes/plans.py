@@ -163,14 +163,6 @@ def reordering(page):
     cost = [1e6 * r["cpu_s"] / nnz[m] for m, r in found["affinity"].items() if r["cpu_s"] >= 0.05]
     page.says(f"takes {fig(min(cost))} to {fig(max(cost), 1)} us of a core for each entry")
     page.noted(
-        "log",
-        "for `bittcf` at N = 512 in FP32, told of 1000 products",
-        "takes 47 us a product in the order and 113 as it lies",
-        "ordering takes 65 ms",
-        "With 0.15 us for an entry 8 of 38 matrices at N = 512 in TF32 and 10 in FP32 would be "
-        "ordered for 1000 products",
-    )
-    page.noted(
         "definition",
         "100,000 products to come",
         "With the default of 1000 products",
