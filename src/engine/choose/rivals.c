@@ -144,9 +144,8 @@ static spmm_status_t add_others(rivals_t *r)
     }
     for (int rank = t->at; rank < t->n; rank++) {
         spmm_candidate_t *c   = t->order[rank];
-        const bool        may = is_tried(r->tries, c) && !c->engine->yardstick &&
-                         c->predicted_s <= SPMM_VARIANTS_GAIN * t->best->predicted_s;
-        const int n = may ? spmmi_tuning_variants(t, c) : 1;
+        const bool        may = is_tried(r->tries, c) && !c->engine->yardstick && is_near(t, c);
+        const int         n   = may ? spmmi_tuning_variants(t, c) : 1;
 
         for (int v = 1; v < n && r->tries->count < SPMM_MOST_TRIES && is_affordable(r, c); v++) {
             SPMM_TRY(add(r, c, v));

@@ -14,8 +14,8 @@ enum {
     WARP      = 32,
     VECTOR    = 16,  /* bytes of an access */
     SEVERAL   = 15,  /* thread blocks of a multiprocessor that takes them in several waves: the last
-                     one evens out what the others left.  With 12, products of FP64 and of 16 bits
-                     took up to 1.05 times as long (bench/results/engines/old_new_engines.tsv) */
+                     one evens out what the others left.  12 take up to 1.05 times as long in FP64
+                     and 16 bits */
     FEWEST    = 8,   /* entries of a group of lanes: two batches */
     MOST      = 128, /* the start of a piece no longer counts */
     LEAST_CUT = 128, /* entries of a piece */

@@ -44,10 +44,10 @@ static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t
     return (spmm_tc_limits_t){.team = team, .cut = cut > least_cut ? cut : least_cut};
 }
 
-/* Rows of B that slabs would have; 0: the device has none. */
+/* Rows of B that slabs would have; 0: the device has no tensor maps, or little shared memory. */
 static int32_t slab_rows(const spmm_device_t *device, int32_t n_cols)
 {
-    return device->cc >= 90 ? n_cols : 0;
+    return device->cc >= 90 && device->cc < 120 ? n_cols : 0;
 }
 
 /* Decoding on CPUs does not get faster with taller windows. */
@@ -208,8 +208,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
                             .task    = task,
                             .col     = to->col + blocks * SPMM_CVSE_BLOCK,
                             .values  = (const char *)to->values + blocks * block_bytes(f)};
-    f->device_tasks.slab = (spmm_cvse_slab_t){
-        .columns = f->variant.slab, .n_warps = f->variant.n_warps, .n_cols = f->format.n_cols};
+    f->device_tasks.slab =
+        (spmm_cvse_slab_t){.columns = f->format.n_windows > 0 ? f->variant.slab : 0,
+                           .n_warps = f->variant.n_warps,
+                           .n_cols  = f->format.n_cols};
     memcpy(f->device_tasks.end, t->end, sizeof t->end);
     return SPMM_OK;
 }
@@ -292,6 +294,7 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     status = spmmi_tc_bring_back(&f->base);
     if (status != SPMM_OK) {
         spmmi_free(*from);
+        *from = NULL;
         return status;
     }
     spmmi_cvse_entries(&f->format, device->threads, *from);

@@ -23,12 +23,14 @@ int32_t spmmi_cvse_height(const spmm_tc_facts_t *facts, int64_t n);
 
 /** Slabs for @p n columns: of those that fit shared memory the one with the most thread blocks in
  *  one wave.
- *  @return false: none fits, or windows have too few vectors to share rows of B */
+ *  @return false: none fits, windows have too few vectors to share rows of B, or @p n is no
+ *          multiple of 8 */
 bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
                      int32_t n_sm, spmm_cvse_variant_t *slab);
 
-/** Variants for @p n columns that are worth measuring: the best predicted one, then the best of the
- *  other V, of other slices, and pieces or other thread blocks.
+/** Variants for @p n columns that are worth measuring: slabs where B is wide and short; the best
+ *  predicted of the others, then the best of the other V, of other slices, and pieces or other
+ *  thread blocks; slabs last elsewhere.
  *  @param[in] n_cols  of A; 0: the device has no tensor maps, which slabs need
  *  @return how many, at least 1 */
 int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
