@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file hdf5_file.c
- *  HDF5 in the layout of binsparse (github.com/GraphBLAS/binsparse-specification): the root has an
- *  attribute `binsparse` of JSON, which names format, shape and types, and for CSR the datasets
- *  pointers_to_1, indices_1 and values.  Every rank opens the file by itself and reads its rows:
- *  the serial library does, and converts numbers of any type.
+ *  HDF5 in the layout of binsparse: the root has an attribute `binsparse` of JSON (binsparse.h),
+ *  and for CSR the datasets pointers_to_1, indices_1 and values, of the lengths and types that the
+ *  JSON says.  Every rank opens the file by itself and reads its rows: the serial library does,
+ *  and converts the numbers.
  */
 #include "matrix/read/csr_file.h"
 
@@ -16,20 +16,20 @@ bool spmmi_hdf5_file_matches(const unsigned char head[SPMM_FILE_HEAD])
 
 #ifdef SPMM_HAVE_HDF5
 
-#include <cjson/cJSON.h>
 #include <hdf5.h>
 #include <inttypes.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "matrix/read/binsparse.h"
 
 enum { MOST_TEXT = 1 << 20 /* bytes of an attribute */ };
 
 /** An open file; handles below 0 are none. */
 typedef struct {
-    hid_t  file, row, col, value;
-    bool   iso;    /* all values are the first one */
-    double one[2]; /* of them */
+    hid_t            file, row, col, value, fill;
+    spmm_binsparse_t says;
+    double           one[2]; /* value that stands for all, where says.iso */
 } source_t;
 
 /** What HDF5 does with its messages. */
@@ -95,13 +95,24 @@ static spmm_status_t read_index(const spmm_binary_t *self, spmm_file_t *file, bo
     return read_numbers(file, rows ? s->row : s->col, H5T_NATIVE_INT64, first, count, to);
 }
 
+/* Values of type bint8 are true, 1, unless they are 0. */
+static spmm_status_t read_values(spmm_file_t *file, const source_t *s, int64_t first, int64_t count,
+                                 double *to)
+{
+    SPMM_TRY(read_numbers(file, s->value, H5T_NATIVE_DOUBLE, first, count, to));
+    for (int64_t k = 0; k < count && s->says.value.kind == 'b'; k++) {
+        to[k] = to[k] != 0.0 ? 1.0 : 0.0;
+    }
+    return SPMM_OK;
+}
+
 static spmm_status_t read_parts(const spmm_binary_t *self, spmm_file_t *file, int64_t first,
                                 int64_t count, double *to)
 {
     const source_t *s = self->source;
 
-    if (!s->iso) {
-        return read_numbers(file, s->value, H5T_NATIVE_DOUBLE, first, count, to);
+    if (!s->says.iso) {
+        return read_values(file, s, first, count, to);
     }
     for (int64_t k = 0; k < count; k++) {
         to[k] = s->one[(first + k) % self->parts];
@@ -119,16 +130,29 @@ static bool is_inside(hid_t set)
     return inside;
 }
 
-/* A dataset of one dimension, and its length. */
-static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *name,
-                              H5T_class_t kind, hid_t *set, int64_t *length)
+/* Does a dataset hold numbers as the JSON says, in any order of bytes? */
+static bool is_of_type(hid_t type, spmm_binsparse_type_t want)
 {
-    hsize_t     n    = 0;
-    int         dims = -1;
-    H5T_class_t has  = H5T_NO_CLASS;
-    H5L_info_t  link;
-    bool        elsewhere;
-    hid_t       space, type;
+    const H5T_class_t has = H5Tget_class(type);
+
+    if (H5Tget_size(type) != (size_t)want.bytes) {
+        return false;
+    }
+    if (want.kind == 'f' || has != H5T_INTEGER) {
+        return want.kind == 'f' && has == H5T_FLOAT;
+    }
+    return want.kind == 'b' || (H5Tget_sign(type) == H5T_SGN_NONE) == (want.kind == 'u');
+}
+
+/* A dataset of one dimension with numbers of this type, and its length. */
+static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *name,
+                              spmm_binsparse_type_t want, hid_t *set, int64_t *length)
+{
+    hsize_t    n    = 0;
+    int        dims = -1;
+    H5L_info_t link;
+    bool       elsewhere, fits;
+    hid_t      space, type;
 
     elsewhere = H5Lget_info(s->file, name, &link, H5P_DEFAULT) >= 0 && link.type != H5L_TYPE_HARD;
     *set      = elsewhere ? H5I_INVALID_HID : H5Dopen2(s->file, name, H5P_DEFAULT);
@@ -137,7 +161,7 @@ static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *
     }
     space = H5Dget_space(*set);
     type  = H5Dget_type(*set);
-    has   = H5Tget_class(type);
+    fits  = is_of_type(type, want);
     dims  = H5Sget_simple_extent_ndims(space);
     if (dims == 1) {
         (void)H5Sget_simple_extent_dims(space, &n, NULL);
@@ -151,10 +175,10 @@ static spmm_status_t open_set(spmm_file_t *file, const source_t *s, const char *
     if (dims != 1 || n > INT64_MAX) {
         return fail(file, name, "does not have one dimension");
     }
-    return has == H5T_INTEGER || (has == H5T_FLOAT && kind == H5T_FLOAT)
-               ? SPMM_OK
-               : fail(file, name,
-                      kind == H5T_FLOAT ? "does not hold numbers" : "does not hold integers");
+    return fits ? SPMM_OK
+                : fail(file, name,
+                       "does not hold numbers of the type that the attribute "
+                       "binsparse says");
 }
 
 /* The text of an attribute of the root, NULL where it has none or several. */
@@ -195,73 +219,58 @@ static char *read_text(hid_t file, const char *name)
     return text;
 }
 
-static const char *text_of(const cJSON *object, const char *name)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-
-    return text == NULL ? "" : text;
-}
-
-/* A size of the matrix; -1 for what is none. */
-static int64_t size_of(const cJSON *number)
-{
-    const double most = 9007199254740992.0; /* JSON's numbers are doubles */
-
-    return cJSON_IsNumber(number) && number->valuedouble >= 0.0 && number->valuedouble <= most
-               ? (int64_t)number->valuedouble
-               : -1;
-}
-
-/* What the JSON says. */
-static spmm_status_t describe(spmm_file_t *file, const cJSON *json, source_t *s, spmm_binary_t *b)
-{
-    const cJSON *about     = cJSON_GetObjectItemCaseSensitive(json, "binsparse");
-    const cJSON *shape     = cJSON_GetObjectItemCaseSensitive(about, "shape");
-    const cJSON *types     = cJSON_GetObjectItemCaseSensitive(about, "data_types");
-    const char  *structure = text_of(about, "structure"), *values = text_of(types, "values");
-
-    if (strcmp(text_of(about, "format"), "CSR") != 0) {
-        return fail(file, "the attribute binsparse",
-                    "names another format than CSR, which alone is read");
-    }
-    if (structure[0] != '\0' && strcmp(structure, "general") != 0) {
-        return fail(file, "the attribute binsparse",
-                    "says that one half of a symmetric matrix is stored: store both");
-    }
-    s->iso   = strncmp(values, "iso[", 4) == 0;
-    b->parts = strncmp(values + (s->iso ? 4 : 0), "complex[", 8) == 0 ? 2 : 1;
-    b->rows  = size_of(cJSON_GetArrayItem(shape, 0));
-    b->cols  = size_of(cJSON_GetArrayItem(shape, 1));
-    return b->rows < 0 || b->cols < 0 || cJSON_GetArraySize(shape) != 2
-               ? fail(file, "the attribute binsparse", "has no shape of two sizes")
-               : SPMM_OK;
-}
-
 static spmm_status_t open_sets(spmm_file_t *file, source_t *s, spmm_binary_t *b)
 {
-    int64_t rows = 0, values = 0, want = 0;
+    const spmm_binsparse_t *says = &s->says;
+    int64_t                 rows = 0, values = 0, fill = says->parts;
 
-    SPMM_TRY(open_set(file, s, "pointers_to_1", H5T_INTEGER, &s->row, &rows));
-    SPMM_TRY(open_set(file, s, "indices_1", H5T_INTEGER, &s->col, &b->nnz));
-    SPMM_TRY(open_set(file, s, "values", H5T_FLOAT, &s->value, &values));
+    SPMM_TRY(open_set(file, s, "pointers_to_1", says->row, &s->row, &rows));
+    SPMM_TRY(open_set(file, s, "indices_1", says->col, &s->col, &b->nnz));
+    SPMM_TRY(open_set(file, s, "values", says->value, &s->value, &values));
+    if (says->fill) {
+        SPMM_TRY(open_set(file, s, "fill_value", says->value, &s->fill, &fill));
+    }
+    b->rows  = says->rows;
+    b->cols  = says->cols;
+    b->parts = says->parts;
     if (rows != b->rows + 1) {
         return fail(file, "pointers_to_1", "does not have one number more than the shape has rows");
     }
-    if (__builtin_mul_overflow(s->iso ? 1 : b->nnz, b->parts, &want) || values != want) {
+    if (b->nnz != says->nnz) {
+        return fail(file, "indices_1", "does not have number_of_stored_values numbers");
+    }
+    if (values != (says->iso ? 1 : b->nnz) * b->parts) {
         return fail(file, "values", "does not have as many numbers as its type and indices_1 ask");
     }
     if (b->rows == 0 && b->nnz > 0) {
         return fail(file, "indices_1", "has entries of a matrix without rows");
     }
-    return SPMM_OK;
+    return fill == says->parts ? SPMM_OK : fail(file, "fill_value", "does not hold one value");
+}
+
+/* What the JSON says, and the file opened. */
+static spmm_status_t describe(spmm_file_t *file, source_t *s)
+{
+    const char   *problem = NULL;
+    char         *text    = read_text(s->file, "binsparse");
+    spmm_status_t status;
+
+    if (text == NULL) {
+        return fail(file, "its root",
+                    "has no attribute binsparse, one text of JSON, by which HDF5 "
+                    "files with a sparse matrix are known");
+    }
+    status = spmmi_binsparse_parse(text, &s->says, &problem);
+    spmmi_free(text);
+    return status == SPMM_OK
+               ? SPMM_OK
+               : spmmi_fail(&file->env->err, status, SPMM_PATH_SHOWN ": the attribute binsparse %s",
+                            file->path, problem);
 }
 
 static spmm_status_t open_matrix(spmm_file_t *file, source_t *s, spmm_binary_t *b)
 {
-    unsigned      major = 0, minor = 0, release = 0;
-    char         *text;
-    cJSON        *json;
-    spmm_status_t status;
+    unsigned major = 0, minor = 0, release = 0;
 
     (void)H5get_libversion(&major, &minor, &release);
     if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR || release != H5_VERS_RELEASE) {
@@ -274,15 +283,25 @@ static spmm_status_t open_matrix(spmm_file_t *file, source_t *s, spmm_binary_t *
     if (s->file < 0) {
         return fail(file, "HDF5", "cannot open it: it has been cut, or is being written");
     }
-    text   = read_text(s->file, "binsparse");
-    json   = text == NULL ? NULL : cJSON_Parse(text);
-    status = json == NULL ? fail(file, "its root",
-                                 "has no attribute binsparse of JSON, by which "
-                                 "HDF5 files with a sparse matrix are known")
-                          : describe(file, json, s, b);
-    cJSON_Delete(json);
-    spmmi_free(text);
-    return status == SPMM_OK ? open_sets(file, s, b) : status;
+    SPMM_TRY(describe(file, s));
+    return open_sets(file, s, b);
+}
+
+/* The value that stands for all.  An array fill_value says what entries are that are not stored:
+ * here they are 0. */
+static spmm_status_t read_single(spmm_file_t *file, source_t *s)
+{
+    double fill[2] = {0};
+
+    if (s->says.iso) {
+        SPMM_TRY(read_values(file, s, 0, s->says.parts, s->one));
+    }
+    if (s->says.fill) {
+        SPMM_TRY(read_numbers(file, s->fill, H5T_NATIVE_DOUBLE, 0, s->says.parts, fill));
+    }
+    return fill[0] == 0.0 && fill[1] == 0.0
+               ? SPMM_OK
+               : fail(file, "fill_value", "is not 0, which entries are here that are not stored");
 }
 
 static void close_matrix(source_t *s)
@@ -290,6 +309,7 @@ static void close_matrix(source_t *s)
     messages_t m;
 
     enter(&m);
+    (void)H5Dclose(s->fill);
     (void)H5Dclose(s->value);
     (void)H5Dclose(s->col);
     (void)H5Dclose(s->row);
@@ -300,7 +320,7 @@ static void close_matrix(source_t *s)
 spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
                                    spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
 {
-    source_t      s = {.file = -1, .row = -1, .col = -1, .value = -1};
+    source_t      s = {.file = -1, .row = -1, .col = -1, .value = -1, .fill = -1};
     spmm_binary_t b = {.read_index = read_index, .read_parts = read_parts, .source = &s};
     messages_t    m;
     spmm_status_t status;
@@ -309,8 +329,8 @@ spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[S
     enter(&m);
     status = open_matrix(file, &s, &b);
     leave(&m);
-    if (status == SPMM_OK && s.iso) {
-        status = read_numbers(file, s.value, H5T_NATIVE_DOUBLE, 0, b.parts, s.one);
+    if (status == SPMM_OK) {
+        status = read_single(file, &s);
     }
     status = spmmi_file_agree(file->env, status);
     if (status == SPMM_OK) {

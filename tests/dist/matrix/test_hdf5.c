@@ -2,7 +2,7 @@
 /* test: RANKS 1 3 NEEDS SPMM_HDF5 LINK spmm_hdf5 */
 /** @file test_hdf5.c
  *  HDF5 in the layout of binsparse: numbers of all types, packed or not, and what is wrong in files
- *  without such a matrix. */
+ *  without such a matrix, or with another than their JSON says. */
 #include <hdf5.h>
 #include <unistd.h>
 
@@ -15,7 +15,9 @@ enum { ROWS = 41, COLS = 29, MOST = ROWS * COLS, MOST_TEXTS = 3 };
 
 /** How a file is written. */
 typedef struct {
-    const char *json;  /**< NULL: one that fits */
+    const char *json; /**< NULL: one that fits */
+    const char *from; /**< words of the JSON that fits, and what stands instead; NULL: none */
+    const char *to;
     hid_t       index; /**< types in the file; 0: 64 bits */
     hid_t       value;
     int         parts;
@@ -26,15 +28,20 @@ typedef struct {
     int         texts;              /**< strings that the attribute has; 0: one */
     int         rows_more;          /**< numbers in pointers_to_1 beside those that belong there */
     int         values_more;
+    bool        whole;   /**< values are integers */
+    bool        truths;  /**< and are read as 1 where they are not 0 */
     bool        outside; /**< the first entry has column COLS */
+    bool        fill;    /**< there is a fill_value */
+    double      other;   /**< it; the JSON shall name it */
+    int         fills;   /**< numbers of it beside those of one value */
 } file_t;
 
 static int64_t ptr[ROWS + 1], col[MOST];
 static double  value[2 * MOST];
 
-static double value_of(int64_t i, int64_t j, int part)
+static double value_of(int64_t i, int64_t j, int part, bool whole)
 {
-    return (double)(int64_t)(spmmi_hash2(5, i, 2 * j + part) % 100) - 50.5;
+    return (double)(int64_t)(spmmi_hash2(5, i, 2 * j + part) % 100) - (whole ? 50.0 : 50.5);
 }
 
 static int64_t fill(const file_t *f)
@@ -45,7 +52,7 @@ static int64_t fill(const file_t *f)
         for (int64_t j = 0; j < COLS; j++) {
             if (spmmi_hash2(3, i, j) % 4 == 0) {
                 for (int p = 0; p < f->parts; p++) {
-                    value[f->parts * nnz + p] = value_of(i, j, p);
+                    value[f->parts * nnz + p] = value_of(i, j, p, f->whole);
                 }
                 col[nnz++] = j;
             }
@@ -103,27 +110,63 @@ static void put_text(const file_t *f, hid_t file, const char *text)
     (void)H5Sclose(space);
 }
 
+/* What binsparse calls a type of HDF5. */
+static const char *name_of(hid_t type)
+{
+    static char name[16];
+    const char *kind = H5Tget_class(type) == H5T_FLOAT     ? "float"
+                       : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
+                                                           : "int";
+
+    (void)snprintf(name, sizeof name, "%s%d", kind, (int)H5Tget_size(type) * 8);
+    return name;
+}
+
+/* JSON that fits, with what the test puts in place of some of it. */
+static void describe(const file_t *f, hid_t index, hid_t numbers, int64_t nnz, char *json,
+                     size_t room)
+{
+    char  text[600], indices[16];
+    char *at;
+
+    (void)strcpy(indices, name_of(index));
+    (void)snprintf(text, sizeof text,
+                   "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [%d, "
+                   "%d], \"number_of_stored_values\": %d, \"data_types\": {\"pointers_to_1\": "
+                   "\"%s\", \"indices_1\": \"%s\", \"values\": \"%s%s%s%s%s\"}%s}}",
+                   ROWS, COLS, (int)nnz, indices, indices, f->iso ? "iso[" : "",
+                   f->parts == 2 ? "complex[" : "", name_of(numbers), f->parts == 2 ? "]" : "",
+                   f->iso ? "]" : "", f->fill ? ", \"fill\": true" : "");
+    if (f->from == NULL) {
+        (void)snprintf(json, room, "%s", f->json == NULL ? text : f->json);
+        return;
+    }
+    at = strstr(text, f->from);
+    assert_non_null(at);
+    (void)snprintf(json, room, "%.*s%s%s", (int)(at - text), text, f->to, at + strlen(f->from));
+}
+
 static void write_file(const file_t *f, const char *path)
 {
-    const int64_t nnz   = fill(f);
-    const hid_t   file  = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t   index = f->index > 0 ? f->index : H5T_STD_U64LE;
-    char          json[400];
+    const double  none[] = {f->other, 0.0, 0.0};
+    const int64_t nnz    = fill(f);
+    const hid_t   file   = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t   index  = f->index > 0 ? f->index : H5T_STD_U64LE;
+    const hid_t   number = f->value > 0 ? f->value : H5T_IEEE_F64LE;
+    char          json[800];
 
     assert_true(file >= 0);
-    (void)snprintf(json, sizeof json,
-                   "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [%d, "
-                   "%d], \"number_of_stored_values\": %d, \"data_types\": {\"values\": "
-                   "\"%s%sfloat64%s%s\"}}}",
-                   ROWS, COLS, (int)nnz, f->iso ? "iso[" : "", f->parts == 2 ? "complex[" : "",
-                   f->parts == 2 ? "]" : "", f->iso ? "]" : "");
+    describe(f, index, number, nnz, json, sizeof json);
     if (f->leave_out == NULL || strcmp(f->leave_out, "json") != 0) {
-        put_text(f, file, f->json == NULL ? json : f->json);
+        put_text(f, file, json);
     }
     put_set(f, file, "pointers_to_1", index, H5T_NATIVE_INT64, ROWS + 1 + f->rows_more, ptr);
     put_set(f, file, "indices_1", index, H5T_NATIVE_INT64, nnz, col);
-    put_set(f, file, "values", f->value > 0 ? f->value : H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
+    put_set(f, file, "values", number, H5T_NATIVE_DOUBLE,
             f->parts * (f->iso ? 1 : nnz) + f->values_more, value);
+    if (f->fill) {
+        put_set(f, file, "fill_value", number, H5T_NATIVE_DOUBLE, f->parts + f->fills, none);
+    }
     assert_true(H5Fclose(file) >= 0);
 }
 
@@ -161,7 +204,8 @@ static void check(const file_t *f, spmm_type_t type)
 
             assert_int_equal(A->col_idx[k], col[at]);
             for (int p = 0; p < f->parts; p++) {
-                const double want = value[f->iso ? p : f->parts * at + p];
+                const double has  = value[f->iso ? p : f->parts * at + p];
+                const double want = !f->truths ? has : has != 0.0 ? 1.0 : 0.0;
 
                 assert_true(
                     spmmi_value_get(spmmi_part_type(A->type), A->values, f->parts * k + p) == want);
@@ -194,6 +238,33 @@ static void test_types(void **state)
     }
 }
 
+static void test_integers(void **state)
+{
+    const hid_t whole[] = {H5T_STD_I8LE, H5T_STD_I16BE, H5T_STD_I32LE, H5T_STD_I64LE};
+
+    for (int k = 0; k < 4; k++) {
+        check(&(file_t){.parts = 1, .whole = true, .value = whole[k], .iso = k == 2},
+              k % 2 == 0 ? SPMM_R_32F : SPMM_TYPE_AUTO);
+    }
+    check(&(file_t){.parts  = 1,
+                    .whole  = true,
+                    .truths = true,
+                    .value  = H5T_STD_I8LE,
+                    .from   = "\"int8\"",
+                    .to     = "\"bint8\""},
+          SPMM_TYPE_AUTO);
+}
+
+/* A fill_value of 0 changes nothing. */
+static void test_fill(void **state)
+{
+    for (int parts = 1; parts <= 2; parts++) {
+        check(&(file_t){.parts = parts, .fill = true}, SPMM_TYPE_AUTO);
+        check(&(file_t){.parts = parts, .from = "\"format\"", .to = "\"fill\": false, \"format\""},
+              SPMM_TYPE_AUTO);
+    }
+}
+
 static void refuse(const file_t *f, spmm_type_t type, spmm_status_t status, const char *words)
 {
     const int64_t  live = spmmi_alloc_get_stats().live;
@@ -217,24 +288,73 @@ static void test_refused(void **state)
     }
     refuse(WITH(.parts = 1, .leave_out = "values", .linked = true), any, SPMM_ERR_IO, "is a link");
     refuse(WITH(.parts = 1, .apart = true), any, SPMM_ERR_IO, "lie in another file");
-    refuse(WITH(.parts = 1, .json = "{\"binsparse\": "), any, SPMM_ERR_IO,
-           "no attribute binsparse");
-    refuse(WITH(.parts = 1, .json = "[1]"), any, SPMM_ERR_IO, "another format than CSR");
-    refuse(WITH(.parts = 1, .json = "{\"binsparse\":{\"format\":\"COO\"}}"), any, SPMM_ERR_IO,
-           "another format than CSR");
-    refuse(WITH(.parts = 1, .json = "{\"binsparse\":{\"format\":\"CSR\",\"shape\":[1e300,2]}}"),
-           any, SPMM_ERR_IO, "no shape of two sizes");
-    refuse(WITH(.parts = 1, .json = "{\"binsparse\":{\"format\":\"CSR\",\"shape\":[41,29],"
-                                    "\"structure\":\"symmetric_lower\"}}"),
-           any, SPMM_ERR_IO, "one half of a symmetric matrix");
     refuse(WITH(.parts = 1, .leave_out = "pointers_to_1"), any, SPMM_ERR_IO,
            "pointers_to_1 is missing");
     refuse(WITH(.parts = 1, .leave_out = "values"), any, SPMM_ERR_IO, "values is missing");
+    refuse(WITH(.parts = 1, .fill = true, .leave_out = "fill_value"), any, SPMM_ERR_IO,
+           "fill_value is missing");
+    refuse(WITH(.parts = 1, .fill = true, .fills = 1), any, SPMM_ERR_IO, "hold one value");
+    refuse(WITH(.parts = 2, .fill = true, .other = 0.5), any, SPMM_ERR_IO, "fill_value is not 0");
     refuse(WITH(.parts = 1, .rows_more = -1), any, SPMM_ERR_IO, "one number more than");
     refuse(WITH(.parts = 1, .values_more = -1), any, SPMM_ERR_IO, "values does not have as many");
-    refuse(WITH(.parts = 1, .index = H5T_IEEE_F64LE), any, SPMM_ERR_IO, "does not hold integers");
     refuse(WITH(.parts = 1, .outside = true), any, SPMM_ERR_IO, "is outside the matrix");
     refuse(WITH(.parts = 2), SPMM_R_64F, SPMM_ERR_ARGUMENT, "holds complex values");
+}
+
+/* The JSON is held to its word. */
+static void test_json(void **state)
+{
+    static const struct {
+        const char   *from, *to;
+        spmm_status_t status;
+        const char   *words;
+    } cases[] = {
+        {"}}", "}", SPMM_ERR_IO, "is not JSON"},
+        {"}}}", "}}} {}", SPMM_ERR_IO, "is not JSON"},
+        {"\"binsparse\"", "\"sparse\"", SPMM_ERR_IO, "without an object binsparse"},
+        {"\"data_types\": {", "\"data_types\": 1, \"else\": {", SPMM_ERR_IO,
+         "no object data_types"},
+        {"\"format\"", "\"shape\": [1, 1], \"format\"", SPMM_ERR_IO, "has a name twice"},
+        {"\"version\"", "\"Version\"", SPMM_ERR_IO, "no version of two numbers"},
+        {"\"0.1\"", "0.1", SPMM_ERR_IO, "no version of two numbers"},
+        {"\"0.1\"", "\"0.1b\"", SPMM_ERR_IO, "no version of two numbers"},
+        {"\"0.1\"", "\"1.0\"", SPMM_ERR_UNSUPPORTED, "version from 1.0 on"},
+        {"\"CSR\"", "[\"CSR\"]", SPMM_ERR_IO, "no format, a string"},
+        {"\"CSR\"", "\"COO\"", SPMM_ERR_UNSUPPORTED, "another format than CSR"},
+        {"\"CSR\"", "\"CSR\", \"structure\": null", SPMM_ERR_IO, "a structure that is no string"},
+        {"\"CSR\"", "\"CSR\", \"structure\": \"symmetric_lower\"", SPMM_ERR_UNSUPPORTED,
+         "one half of a symmetric matrix"},
+        {"\"CSR\"", "\"CSR\", \"fill\": 0", SPMM_ERR_IO, "neither true nor false"},
+        {"[41,", "[41, 1,", SPMM_ERR_IO, "no shape of two sizes"},
+        {"[41,", "[41.5,", SPMM_ERR_IO, "no shape of two sizes"},
+        {"[41,", "[-41,", SPMM_ERR_IO, "no shape of two sizes"},
+        {"[41,", "[1e300,", SPMM_ERR_IO, "no shape of two sizes"},
+        {"[41,", "[\"41\",", SPMM_ERR_IO, "no shape of two sizes"},
+        {"[41,", "[42,", SPMM_ERR_IO, "one number more than"},
+        {"\"number_of_stored_values\": ", "\"number_of_stored_values\": 1", SPMM_ERR_IO,
+         "not have number_of_stored_values"},
+        {"\"number_of_stored_values\"", "\"number\"", SPMM_ERR_IO, "number_of_stored_values, a"},
+        {"\"pointers_to_1\"", "\"pointers_to_0\"", SPMM_ERR_IO, "no integers among data_types"},
+        {"\"uint64\"", "\"float64\"", SPMM_ERR_IO, "no integers among data_types"},
+        {"\"uint64\"", "\"int64\"", SPMM_ERR_IO, "numbers of the type"},
+        {"\"indices_1\": \"uint64\"", "\"indices_1\": \"uint32\"", SPMM_ERR_IO,
+         "numbers of the type"},
+        {"\"float64\"", "\"float32\"", SPMM_ERR_IO, "numbers of the type"},
+        {"\"float64\"", "\"int64\"", SPMM_ERR_IO, "numbers of the type"},
+        {"\"float64\"", "\"double\"", SPMM_ERR_IO, "no type among data_types"},
+        {"\"float64\"", "\"iso[float64\"", SPMM_ERR_IO, "no type among data_types"},
+        {"\"float64\"", "\"complex[int64]\"", SPMM_ERR_IO, "no type among data_types"},
+        {"\"float64\"", "\"complex[iso[float64]]\"", SPMM_ERR_IO, "no type among data_types"},
+        {"\"float64\"", "\"iso[float64]\"", SPMM_ERR_IO, "values does not have as many"},
+        {"\"float64\"", "\"complex[float64]\"", SPMM_ERR_IO, "values does not have as many"},
+    };
+
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        refuse(WITH(.parts = 1, .from = cases[k].from, .to = cases[k].to), SPMM_TYPE_AUTO,
+               cases[k].status, cases[k].words);
+    }
+    refuse(WITH(.parts = 1, .json = "[1]"), SPMM_TYPE_AUTO, SPMM_ERR_IO,
+           "without an object binsparse");
 }
 
 /* A file that ends early. */
@@ -253,4 +373,4 @@ static void test_cut(void **state)
                       "cannot open it");
 }
 
-SPMM_TESTS(test_types, test_refused, test_cut);
+SPMM_TESTS(test_types, test_integers, test_fill, test_refused, test_json, test_cut);
