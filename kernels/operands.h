@@ -31,6 +31,16 @@ typedef struct {
     uint32_t        number;
 } spmm_until_t;
 
+/** How the first kernel of a product follows what is in front of it in its stream.  Engines that do
+ *  not say that they follow() know the first way alone. */
+typedef enum {
+    SPMM_FOLLOWS_LAST, /**< when the last kernel has ended; launched early where it waits itself */
+    /** Beside the last kernel, which began when all in front of it had ended, says when the next
+     *  may begin, and writes nothing that this product reads or writes. */
+    SPMM_FOLLOWS_BESIDE,
+    SPMM_FOLLOWS_ALL /**< when all has ended, also what the last kernel ran beside */
+} spmm_follows_t;
+
 /** C = alpha * A * B + beta * C; beta 0: C is not read.  Types and layout are those that the
  *  format of A was built for. */
 typedef struct {
@@ -44,7 +54,8 @@ typedef struct {
     int64_t       ldc;
     spmm_stream_t stream;
     /** When B is there, for an engine that waits() itself. */
-    spmm_until_t until;
+    spmm_until_t   until;
+    spmm_follows_t follows; /**< LAST where the engine does not follow() */
 } spmm_operands_t;
 
 #endif /* SPMM_OPERANDS_H */

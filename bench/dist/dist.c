@@ -43,6 +43,7 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.reorder                        = v->reorder;
     o.schedule                       = v->schedule;
     o.balance                        = v->balance;
+    o.cover                          = v->cover;
     o.executes                       = c->bench->options.executes;
     o.tune                           = c->bench->options.tune;
     o.graph                          = v->graph;

@@ -7,6 +7,7 @@
 #define SPMM_CUDA_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 
 #include "cuda/exchange/push_args.h"
 #include "kernel_args.h"
@@ -53,6 +54,8 @@ cudaError_t spmmi_cuda_place_values(const spmm_place_args_t *args, cudaStream_t 
 
 /** Write rows to peers and wait for theirs, on the device. */
 cudaError_t spmmi_cuda_push(const spmm_push_args_t *args, cudaStream_t stream);
+/** May kernels that are launched behind it run beside it? */
+cudaError_t spmmi_cuda_push_lets_begin(bool *lets);
 
 #ifdef __cplusplus
 }

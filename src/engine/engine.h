@@ -129,6 +129,9 @@ typedef struct spmm_engine_ops {
      *  never. */
     bool (*waits)(const void *format, const spmm_operands_t *x);
 
+    /** execute() heeds x->follows. */
+    bool follows;
+
     /** A line or two on how the work is dealt out and why, for spmm_plan_explain(); NULL: there is
      *  nothing to say. */
     void (*describe)(const void *format, const spmm_pattern_t *pattern, FILE *out);

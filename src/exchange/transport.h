@@ -162,6 +162,10 @@ typedef struct spmm_transport_ops {
      *  knows. */
     spmm_until_t (*arrival)(const void *state);
 
+    /** May kernels that are enqueued on the same stream right behind begin() run beside the
+     *  exchange?  It then began when all in front of it had ended.  NULL: never. */
+    bool (*lets_begin)(const void *state);
+
     /** Memory for the target of an exchange, recv or send rows of max_row_bytes: elsewhere it gets
      *  a copy.  May be NULL, also the answer. */
     void *(*target_rows)(const void *state);

@@ -247,6 +247,13 @@ static spmm_until_t push_arrival(const void *state)
     return (spmm_until_t){.word = &t->words->over, .number = t->told};
 }
 
+static bool push_lets_begin(const void *state)
+{
+    bool lets = false;
+
+    return !is_alone(state) && spmmi_cuda_push_lets_begin(&lets) == cudaSuccess && lets;
+}
+
 /* The stream itself keeps the order.  Quick rows are where they belong. */
 static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
@@ -295,6 +302,7 @@ const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .begin       = push_begin,
     .end         = push_end,
     .arrival     = push_arrival,
+    .lets_begin  = push_lets_begin,
     .target_rows = push_target_rows,
     .bytes       = push_bytes,
     .destroy     = push_destroy,

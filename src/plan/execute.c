@@ -17,6 +17,7 @@
 
 #include "plan/plan.h"
 #include "plan/product/products.h"
+#include "plan/product/wait.h"
 #include "plan/values/settle.h"
 
 bool spmmi_plan_runs_alone(const spmm_plan_t *plan)
@@ -51,10 +52,15 @@ static spmm_status_t run_alone(spmm_plan_t *plan, const spmm_operands_t *x)
 static spmm_status_t run_schedule(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const spmm_schedule_t *schedule = plan->choice.schedule;
+    spmm_status_t          status;
 
-    SPMM_TRY(schedule->in_order ? spmmi_plan_note(plan, 0, SPMM_MARK_START, x->stream)
-                                : spmmi_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
-    return schedule->run(schedule, plan, x);
+    plan->exchange.in_line = schedule->in_line && spmmi_plan_runs_in_line(plan, x);
+    SPMM_TRY(schedule->in_order || plan->exchange.in_line
+                 ? spmmi_plan_note(plan, 0, SPMM_MARK_START, x->stream)
+                 : spmmi_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
+    status                 = schedule->run(schedule, plan, x);
+    plan->exchange.in_line = false; /* blocks may run on their own */
+    return status;
 }
 
 /* What may be captured. */

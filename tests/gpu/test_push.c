@@ -8,12 +8,15 @@
 #include "api/context.h"
 #include "gpu_test.h"
 #include "pair_matrix.h"
+#include "plan/plan.h"
+#include "plan/product/wait.h"
 #include "test_context.h"
 
 enum { ROWS = 700, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
 
 static spmm_context_t *ctx;
 static cudaStream_t    stream;
+static double          late_s; /* before each product, of one rank after the other */
 
 /* Small integers: sums are exact. */
 static float b_at(int64_t row, int64_t j, int64_t round)
@@ -47,6 +50,9 @@ static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, float *
         assert_int_equal(
             cudaMemcpyAsync(B, versions + k * ROWS * LD, one, cudaMemcpyDefault, stream),
             cudaSuccess);
+        if (late_s > 0.0 && k % spmm_test_env.size == spmm_test_env.rank) {
+            spmm_assert_ok(ctx->device.ops->delay(&ctx->device, late_s, stream));
+        }
         spmm_assert_ok(spmm_execute(plan, n, 1.0, B, LD, 0.0, results + k * ROWS * LD, LD, stream));
     }
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
@@ -137,6 +143,56 @@ static void test_waits(void **state)
     ctx->shared.push.waits = -1;
     run(2 * BATCH, N, "csr-gpu", "overlap");
     ctx->shared.push.waits = 0;
+}
+
+/* Products in line, of blocks that do not wait on the device themselves: the halo block sees what
+ * an exchange brings that ends long after the local block. */
+static void run_in_line(const char *engine, int64_t n)
+{
+    const size_t        one  = (size_t)ROWS * LD * sizeof(float);
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A    = pair_matrix(ctx, ROWS);
+    float              *host = device_test_host(BATCH * one);
+    void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
+    spmm_plan_t        *plan;
+
+    o.transport     = "nccl-push";
+    o.engine        = engine;
+    o.schedule      = "overlap";
+    o.deterministic = 1;
+    if (spmm_plan_create(A, N, &o, &plan) == SPMM_OK) {
+        const spmm_operands_t x = {.n = n, .layout = SPMM_LAYOUT_ROW, .stream = stream};
+
+        assert_int_equal(spmmi_plan_runs_in_line(plan, &x),
+                         spmm_test_env.size > 1 && ctx->device.cc >= 90);
+        for (int64_t round = 0; round < 4 * (int64_t)BATCH; round += BATCH) {
+            late_s = round % 2 == 0 ? 100e-6 : 0.0;
+            run_batch(plan, round, n, B, host, versions, results);
+        }
+        late_s = 0.0;
+        assert_true(ctx->shared.waiting.stream == 0);
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+    free(host);
+    test_context_free(ctx, &B, &versions, &results);
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
+
+static void test_in_line(void **state)
+{
+    static const char *const engine[] = {"csr-gpu", "bittcf", "hrpb"};
+
+    for (int quick_bytes = -1; quick_bytes <= 0; quick_bytes++) {
+        ctx->shared.push.quick_bytes = quick_bytes;
+        for (size_t e = 0; e < sizeof engine / sizeof engine[0]; e++) {
+            run_in_line(engine[e], N);
+            run_in_line(engine[e], 7);
+        }
+    }
+    ctx->shared.push.quick_bytes = 0;
+    late_s                       = 100e-6;
+    run(2 * BATCH, N, "csr-gpu", "overlap"); /* blocks that wait themselves */
+    late_s = 0.0;
 }
 
 /* Two plans, each on a stream of its own and of which one at a time may wait on the device. */
@@ -382,5 +438,5 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-SPMM_TESTS(test_open, test_schedules, test_stress, test_waits, test_waits_of_streams,
+SPMM_TESTS(test_open, test_schedules, test_stress, test_waits, test_in_line, test_waits_of_streams,
            test_uneven_transpose, test_together, test_gathered, test_differ, test_close);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
-/** @file test_halo_waits.c  Which products have a halo block that waits itself for its rows: on a
- *  plan of nothing but what the answer is made of. */
+/** @file test_halo_waits.c  Which products have a halo block that waits itself for its rows, and
+ *  which are in line: on a plan of nothing but what the answer is made of. */
+
+#include <math.h>
 
 #include "plan/plan.h"
 #include "plan/product/wait.h"
@@ -11,7 +13,7 @@ enum { STREAMS = 3, N = 8 };
 
 static uint64_t numbers[STREAMS] = {0, 5, 7}; /* by stream; 0: not known */
 static int64_t  recv_ptr[2];                  /* of one peer */
-static bool     captured, ended, prepared;
+static bool     captured, ended, prepared, lets;
 
 static bool stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
 {
@@ -47,13 +49,29 @@ static bool waits(const void *format, const spmm_operands_t *x)
     return prepared;
 }
 
+static bool lets_begin(const void *state)
+{
+    assert_non_null(state);
+    return lets;
+}
+
+static double cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *at)
+{
+    (void)halo, (void)at;
+    assert_int_equal(row_bytes, 4 * N);
+    return 8e-6;
+}
+
 static char                    place[2][STREAMS]; /* what pointers point to */
 static const spmm_device_ops_t device_ops = {
     .stream_id = stream_id, .is_captured = is_captured, .event_query = event_query};
-static const spmm_device_t        device   = {.ops = &device_ops, .kind = SPMM_DEVICE_CUDA};
-static const spmm_transport_ops_t tells    = {.arrival = arrival}, silent;
-static const spmm_engine_ops_t    can_wait = {.waits = waits}, cannot;
-static spmm_transport_shared_t    shared;
+static const spmm_device_t        device = {.ops = &device_ops, .kind = SPMM_DEVICE_CUDA};
+static const spmm_transport_ops_t tells  = {.arrival    = arrival,
+                                            .lets_begin = lets_begin,
+                                            .cost       = cost},
+                                  silent;
+static const spmm_engine_ops_t can_wait = {.waits = waits, .follows = true}, cannot;
+static spmm_transport_shared_t shared;
 
 /* One of which all products wait. */
 static spmm_plan_t plan_of(int which)
@@ -70,6 +88,8 @@ static spmm_plan_t plan_of(int which)
     plan.exchange.halo.n_recv_peers          = 1;
     plan.blocks.halo.nnz                     = 100;
     plan.blocks.halo.engine                  = &can_wait;
+    plan.blocks.local.engine                 = &can_wait;
+    plan.sent_size                           = 4;
     plan.timing.marks[0].tie[SPMM_MARK_DONE] = (spmm_event_t *)(void *)&place[which][2];
     return plan;
 }
@@ -87,6 +107,7 @@ static void reset(void)
     captured = false;
     ended    = false;
     prepared = true;
+    lets     = true;
 
     recv_ptr[1] = 50;
 }
@@ -156,4 +177,45 @@ static void test_streams(void **state)
     assert_true(answer(&other, 1));
 }
 
-SPMM_TESTS(test_conditions, test_switches, test_streams);
+static bool in_line(const spmm_plan_t *plan)
+{
+    const spmm_operands_t x = {.n = N, .layout = SPMM_LAYOUT_ROW};
+
+    return spmmi_plan_runs_in_line(plan, &x);
+}
+
+/* Large halos, deterministic plans and streams without a number keep no product from it. */
+static void test_in_line(void **state)
+{
+    enum { CASES = 19 };
+    spmm_tries_t tries = {.open = true};
+
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        spmm_plan_t plan = plan_of(0);
+
+        reset();
+        plan.deterministic       = true;
+        plan.op                  = k == 1 ? SPMM_OP_T : SPMM_OP_N;
+        plan.layout              = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+        plan.rest                = k == 3 ? &plan : NULL;
+        plan.profile             = k == 4;
+        plan.captures            = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
+        plan.exchange.transport  = k == 6 ? &silent : &tells;
+        plan.exchange.state      = k == 7 ? NULL : plan.exchange.state;
+        plan.exchange.halo_rows  = k == 8 ? &place[1][1] : plan.exchange.halo_rows;
+        plan.blocks.halo.nnz     = k == 9 ? 0 : INT32_MAX;
+        plan.blocks.local.engine = k == 10 ? &cannot : &can_wait;
+        plan.blocks.halo.engine  = k == 11 ? &cannot : &can_wait;
+        plan.blocks.local.tries  = k == 12 ? &tries : NULL;
+        plan.blocks.halo.tries   = k == 13 ? &tries : NULL;
+        captured                 = k == 14;
+        lets                     = k != 15;
+
+        plan.blocks.local.measured_s  = k == 16 ? 11e-6 : k == 17 ? 9e-6 : (double)NAN;
+        plan.blocks.local.predicted_s = k == 17 || k == 18 ? 11e-6 : 9e-6;
+        assert_int_equal(in_line(&plan), k == 0 || k == 17);
+    }
+}
+
+SPMM_TESTS(test_conditions, test_switches, test_streams, test_in_line);

@@ -129,7 +129,8 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
 
 static size_t any_row_bytes(void)
 {
-    static const size_t bytes[] = {2, 6, 8, 16, 24, 512, 1024, 4096, 65536, 65544};
+    static const size_t bytes[] = {
+        2, 6, 8, 16, 24, 512, 1024, 4096, 65536, SPMM_PUSH_QUICK, SPMM_PUSH_QUICK + 8};
 
     return bytes[draw(sizeof bytes / sizeof bytes[0])];
 }
@@ -180,10 +181,10 @@ static void test_quick(void **state)
     assert_true(spmmi_push_is_quick(&limits, 0, 6));
     assert_false(spmmi_push_is_quick(&limits, 1, 6));
     assert_true(spmmi_push_is_quick(&limits, 1, 8));
-    assert_true(spmmi_push_is_quick(&limits, 128, 512));
-    assert_false(spmmi_push_is_quick(&limits, 129, 512));
-    assert_true(spmmi_push_is_quick(&limits, 1, 64 * 1024));
-    assert_false(spmmi_push_is_quick(&limits, 1, 64 * 1024 + 8));
+    assert_true(spmmi_push_is_quick(&limits, SPMM_PUSH_QUICK / 512, 512));
+    assert_false(spmmi_push_is_quick(&limits, SPMM_PUSH_QUICK / 512 + 1, 512));
+    assert_true(spmmi_push_is_quick(&limits, 1, SPMM_PUSH_QUICK));
+    assert_false(spmmi_push_is_quick(&limits, 1, SPMM_PUSH_QUICK + 8));
     assert_false(spmmi_push_is_quick(&limits, INT64_C(1) << 40, 8));
 }
 

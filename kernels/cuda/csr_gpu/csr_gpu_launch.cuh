@@ -26,8 +26,7 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     __shared__ typename Group::Shared shared;
     const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
 
-    wait_for_earlier();
-    let_next_begin();
+    follow(dense);
     if (blockIdx.x < (unsigned)A.n_pieces) {
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
@@ -50,8 +49,7 @@ __global__ void __launch_bounds__(kCsrBlock, 8)
     __shared__ typename Vector::Shared shared;
     Vector                             vector(A, dense, shared);
 
-    wait_for_earlier();
-    let_next_begin();
+    follow(dense);
     if (blockIdx.x < (unsigned)A.n_pieces) {
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
@@ -204,6 +202,7 @@ template <typename T, typename C> struct CsrKernels {
                 Factor<Sum>::of(x.beta),
                 !is_zero(x.beta),
                 x.layout == SPMM_LAYOUT_MIXED,
+                false,
                 (int32_t)x.n,
                 0,
                 0};
@@ -222,15 +221,22 @@ template <typename T, typename C> struct CsrKernels {
             return cudaErrorInvalidValue;
         }
         dense.share = blocks > 0 ? (int32_t)ceil_div(A.n_empty, blocks) : 0;
-        code        = run(choice, blocks, A, dense, stream);
-        return A.by_rows && code == cudaSuccess
-                   ? run(splits(is_aligned(x)), A.n_splits, A, dense, stream)
-                   : code;
+        code        = run(choice, blocks, A, dense, x, stream);
+        return A.by_rows && code == cudaSuccess ? run(splits(is_aligned(x)), A.n_splits, A, dense,
+                                                      blocks > 0 ? in_turn(x) : x, stream)
+                                                : code;
+    }
+
+    /* What follows the first kernel of a product. */
+    static spmm_operands_t in_turn(spmm_operands_t x)
+    {
+        x.follows = SPMM_FOLLOWS_LAST;
+        return x;
     }
 
     /* In all columns. */
     static cudaError_t run(const Choice &choice, int64_t blocks, const spmm_csr_pieces_t &A,
-                           CsrDense<Sum> dense, cudaStream_t stream)
+                           CsrDense<Sum> dense, spmm_operands_t x, cudaStream_t stream)
     {
         const int64_t step = choice.width * kMaxGridYZ;
         cudaError_t   code = cudaSuccess;
@@ -238,9 +244,12 @@ template <typename T, typename C> struct CsrKernels {
         for (int64_t j = 0; j < dense.n && blocks > 0 && code == cudaSuccess; j += step) {
             const int64_t slices = std::min(ceil_div(dense.n - j, choice.width), kMaxGridYZ);
 
-            dense.first = (int32_t)j;
-            code        = launch_early(0, choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
-                                       dim3(kCsrBlock), stream, A, dense);
+            dense.first  = (int32_t)j;
+            dense.beside = x.follows == SPMM_FOLLOWS_BESIDE;
+
+            code = launch_first(x, true, 0, choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
+                                dim3(kCsrBlock), stream, A, dense);
+            x    = in_turn(x);
         }
         return code;
     }

@@ -81,10 +81,20 @@ template <typename Sum> struct CsrDense {
     Sum         alpha, beta;
     bool        has_beta;  /**< beta != 0: C is read */
     bool        c_columns; /**< C is column-major */
+    bool        beside;    /**< runs beside the kernel in front of it */
     int32_t     n;
     int32_t     first; /**< column of the first slice; blockIdx.y counts from there */
     int32_t     share; /**< rows without entries for each thread block along x */
 };
+
+/** What kernels of a product do first. */
+template <typename Sum> __device__ __forceinline__ void follow(const CsrDense<Sum> &dense)
+{
+    if (!dense.beside) {
+        wait_for_earlier();
+    }
+    let_next_begin();
+}
 
 /** 0, in the register that x is in: as a new value it would cost a copy where it is not cleared. */
 __device__ __forceinline__ void clear(float &x)

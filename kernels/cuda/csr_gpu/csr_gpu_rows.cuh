@@ -80,8 +80,7 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     __shared__ typename Rows::Shared shared;
     const int                        slice = dense.first + (int)blockIdx.y * Rows::kWidth;
 
-    wait_for_earlier();
-    let_next_begin();
+    follow(dense);
     Rows(A, dense, shared, slice).run();
     if (dense.share > 0) {
         const int64_t from = (int64_t)blockIdx.x * dense.share;
@@ -99,8 +98,7 @@ __global__ void __launch_bounds__(kCsrBlock)
     using Rows = CsrRows<T, C, kCsrBlock / SPMM_CSR_CHAINS, kVector, 1>;
     __shared__ typename Rows::Shared shared;
 
-    wait_for_earlier();
-    let_next_begin();
+    follow(dense);
     Rows(A, dense, shared, dense.first + (int)blockIdx.y * Rows::kWidth).add_up((int)blockIdx.x);
 }
 

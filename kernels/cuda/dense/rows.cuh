@@ -9,6 +9,7 @@
 
 #include "cuda/cuda_kernels.h"
 #include "cuda/dense/complex.cuh"
+#include "operands.h"
 
 namespace spmmi
 {
@@ -262,6 +263,18 @@ cudaError_t launch_early(size_t room, void (*kernel)(Params...), dim3 grid, dim3
     config.attrs                                     = &early;
     config.numAttrs = waits && capture == cudaStreamCaptureStatusNone ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, Params(args)...);
+}
+
+/** The first kernel of a product with operands @p x.
+ *  @param waits  it calls wait_for_earlier() before all else, unless it runs beside the last one */
+template <typename... Params, typename... Args>
+cudaError_t launch_first(const spmm_operands_t &x, bool waits, size_t room,
+                         void (*kernel)(Params...), dim3 grid, dim3 block, cudaStream_t stream,
+                         Args... args)
+{
+    return x.follows == SPMM_FOLLOWS_BESIDE || (waits && x.follows == SPMM_FOLLOWS_LAST)
+               ? launch_early(room, kernel, grid, block, stream, args...)
+               : launch_with(room, kernel, grid, block, stream, args...);
 }
 
 /** The same without dynamic shared memory. */

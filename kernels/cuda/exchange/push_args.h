@@ -11,10 +11,10 @@
 #include "cuda/exchange/peer_args.h"
 
 enum {
-    SPMM_PUSH_QUICK   = 64 * 1024, /**< most bytes from rank to rank that travel with their words */
-    SPMM_PUSH_BLOCKS  = 128,       /**< most thread blocks that send other rows */
-    SPMM_PUSH_TILE    = 4096,      /**< bytes of other rows that a warp sends at a time */
-    SPMM_PUSH_UNIT    = 8,         /**< bytes of a row in two such words */
+    SPMM_PUSH_QUICK   = 256 * 1024, /**< most bytes from rank to rank that travel in words */
+    SPMM_PUSH_BLOCKS  = 128,        /**< most thread blocks that send other rows */
+    SPMM_PUSH_TILE    = 4096,       /**< bytes of other rows that a warp sends at a time */
+    SPMM_PUSH_UNIT    = 8,          /**< bytes of a row in two such words */
     SPMM_PUSH_THREADS = 256,
     /** Exchanges whose announcements are kept: a sender is two ahead of its reader at most, also
      *  where numbers begin anew after 2^32 - 2. */

@@ -217,8 +217,9 @@ cudaError_t launch_mm(const Hrpb &format, const spmm_tc_work_t &work, const spmm
     const int64_t     tiles = ceil_div(args.x.n, kHrpbTn), y = least(tiles, kMaxGridYZ);
     const dim3        grid((unsigned)ceil_div(work.n_pieces, kWarps), (unsigned)y,
                            (unsigned)ceil_div(tiles, y));
-    const cudaError_t code = launch(b ? hrpb_mm<kSplit, true> : hrpb_mm<kSplit, false>, grid,
-                                    dim3(kWarps * kWarp), stream, format, work, args, c);
+    const cudaError_t code =
+        launch_first(args.x, false, 0, b ? hrpb_mm<kSplit, true> : hrpb_mm<kSplit, false>, grid,
+                     dim3(kWarps * kWarp), stream, format, work, args, c);
 
     return code == cudaSuccess ? launch_finish(format, work, args, stream) : code;
 }

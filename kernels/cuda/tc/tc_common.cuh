@@ -312,6 +312,8 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp, 8)
     const int             from = (int)((int64_t)split.n_pieces * warp / kFinishWarps);
     const int             to   = (int)((int64_t)split.n_pieces * (warp + 1) / kFinishWarps);
 
+    wait_for_earlier();
+    let_next_begin();
     if (i >= format.n_rows) {
         return;
     }
@@ -356,7 +358,8 @@ cudaError_t launch_finish(const F &format, const spmm_tc_work_t &work,
     const dim3 grid((unsigned)(work.n_splits * F::kHeight),
                     (unsigned)least(ceil_div(args.x.n, kWarp), kMaxGridYZ));
 
-    return launch(finish_splits<F>, grid, dim3(kFinishWarps * kWarp), stream, format, work, args);
+    return launch_early(0, finish_splits<F>, grid, dim3(kFinishWarps * kWarp), stream, format, work,
+                        args);
 }
 
 } // namespace spmmi

@@ -56,10 +56,10 @@ const TcPieces<F> &best_choice(const TcPieces<F> *list, int number, const spmm_t
 }
 
 /** The product, and the sums of cut windows.
- *  @param early  the kernel calls wait_for_earlier() before all else */
+ *  @param waits  as of launch_first() */
 template <class F>
 cudaError_t launch_pieces(const TcPieces<F> &choice, const F &A, const spmm_tc_work_t &work,
-                          const spmm_tc_mm_args_t &args, cudaStream_t stream, bool early = false)
+                          const spmm_tc_mm_args_t &args, cudaStream_t stream, bool waits = false)
 {
     const int64_t blocks = work.n_team + ceil_div(work.n_pieces - work.n_team, choice.warps);
     const dim3    grid((unsigned)blocks,
@@ -69,8 +69,7 @@ cudaError_t launch_pieces(const TcPieces<F> &choice, const F &A, const spmm_tc_w
     const dim3 block(choice.warps * kWarp);
 
     const cudaError_t code =
-        early ? launch_early(room, choice.kernel, grid, block, stream, A, work, args)
-              : launch_with(room, choice.kernel, grid, block, stream, A, work, args);
+        launch_first(args.x, waits, room, choice.kernel, grid, block, stream, A, work, args);
 
     return code != cudaSuccess ? code : launch_finish(A, work, args, stream);
 }

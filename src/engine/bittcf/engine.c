@@ -215,7 +215,7 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
     {                                                                                              \
         .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
         .describe_pattern = (tell), .supports = (supports_of), .cost = cost,                       \
-        .terms = spmmi_bittcf_terms, .stores_columns = true, .build = build,                       \
+        .terms = spmmi_bittcf_terms, .stores_columns = true, .follows = true, .build = build,      \
         .refill = spmmi_tc_refill, .execute = spmmi_tc_execute, .describe = spmmi_tc_describe,     \
         .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                                       \
     }

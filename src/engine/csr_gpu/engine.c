@@ -349,6 +349,7 @@ const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .places         = places,
     .execute        = execute,
     .waits          = waits,
+    .follows        = true,
     .bytes          = bytes,
     .destroy        = destroy,
 #endif

@@ -186,6 +186,7 @@ const spmm_engine_ops_t spmmi_engine_hrpb = {
     .build       = build,
     .refill      = spmmi_tc_refill,
     .execute     = spmmi_tc_execute,
+    .follows     = true,
     .describe    = spmmi_tc_describe,
     .bytes       = spmmi_tc_bytes,
     .destroy     = spmmi_tc_destroy,

@@ -13,12 +13,10 @@ spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
         SPMM_TRY(plan->run_rest(plan->rest, x));
         return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
     }
-    if (plan->edge.used) {
-        y = spmmi_plan_inner(plan, x);
-        x = &y;
-    }
+    y         = spmmi_plan_inner(plan, x);
+    y.follows = plan->exchange.in_line ? SPMM_FOLLOWS_BESIDE : SPMM_FOLLOWS_LAST;
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(spmmi_block_multiply(&plan->blocks.local, x, 0, x->n == plan->n));
+    SPMM_TRY(spmmi_block_multiply(&plan->blocks.local, &y, 0, x->n == plan->n));
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
@@ -56,6 +54,8 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
     y.ldb  = slice->n;
     if (slice->waits) {
         y.until = plan->exchange.transport->arrival(plan->exchange.state);
+    } else if (plan->exchange.in_line) {
+        y.follows = SPMM_FOLLOWS_ALL;
     }
     if (y.layout == SPMM_LAYOUT_COL && slice->n == 1) { /* it lies in both orders */
         y.ldb = n_halo;

@@ -41,6 +41,7 @@ typedef struct {
     uint32_t in_step; /**< missed, as all ranks had it when they last agreed on it */
 
     spmm_stream_t      comm_stream;
+    bool               in_line;     /**< the product under way is on the user stream alone */
     int32_t           *send_row;    /**< halo.send_row, on GPUs a device copy: op N packs these */
     spmm_reduce_list_t reduce;      /**< op T adds these */
     void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */

@@ -8,6 +8,10 @@
  *  first, so that it has run where kernels run one at a time (tools, debuggers, one queue for all
  *  streams).  Else blocks that wait leave half of the multiprocessors free, of one product at a
  *  time.  An exchange that gives up says that it is over, too.
+ *
+ *  Products in line need no second stream and no event at all: the kernel of the exchange comes
+ *  first, and lets the local block begin beside it, which the halo block follows, waiting itself
+ *  or, by the order of the stream, for both.
  */
 #ifndef SPMM_PLAN_WAIT_H
 #define SPMM_PLAN_WAIT_H
@@ -22,6 +26,8 @@
 bool spmmi_plan_may_wait(const spmm_plan_t *plan, const spmm_block_t *block);
 /** Does the halo block of the product that is about to be enqueued wait itself?  Local. */
 bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x);
+/** Is the product that is about to be enqueued in line?  Local; bits are the same. */
+bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** The plan is idle and goes. */
 void spmmi_plan_end_waits(spmm_plan_t *plan);
 

@@ -12,6 +12,9 @@
  *  A halo block of few entries waits itself for its rows, where transport and engine can (wait.h):
  *  its kernel comes right behind the local block, and nobody waits for mark EXCHANGED.
  *
+ *  Where exchange and blocks can (wait.h), all is on the user stream: the exchange, beside it the
+ *  local block, behind both the halo block, and nobody waits for mark START either.
+ *
  *  The local block touches no remote row, so the exchange is free while it is the shorter of the
  *  two.  hypre and PETSc order their products the same way (hypre_ParCSRMatrixMatvec,
  *  MatMult_MPIAIJ).
@@ -51,14 +54,14 @@ static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
 static spmm_status_t multiply_arrived(spmm_plan_t *plan, const spmm_operands_t *x,
                                       const spmm_slice_t *slice, spmm_status_t work)
 {
-    if (!slice->waits) {
+    if (!slice->waits && !plan->exchange.in_line) {
         work = spmmi_first_failure(
             work, spmmi_plan_wait(plan, slice->index, SPMM_MARK_EXCHANGED, x->stream));
     }
     if (work == SPMM_OK) {
         work = spmmi_plan_run_halo(plan, x, slice);
     }
-    if (work != SPMM_OK && slice->waits) {
+    if (work != SPMM_OK && slice->waits && !plan->exchange.in_line) {
         SPMM_TRY(
             spmmi_plan_mark(plan, slice->index, SPMM_MARK_EXCHANGED, plan->exchange.comm_stream));
         SPMM_TRY(spmmi_plan_wait(plan, slice->index, SPMM_MARK_EXCHANGED, x->stream));
@@ -72,19 +75,22 @@ static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
 {
     spmm_slice_t  slice[SPMM_MOST_CHUNKS];
     const int     count = cut(self, plan, x->n, slice);
+    spmm_stream_t way   = plan->exchange.in_line ? x->stream : plan->exchange.comm_stream;
     spmm_status_t work;
 
     slice[0].waits = count == 1 && spmmi_plan_halo_waits(plan, x);
-    SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, plan->exchange.comm_stream));
-    SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[0], plan->exchange.comm_stream));
+    if (!plan->exchange.in_line) {
+        SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, way));
+    }
+    SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[0], way));
     work = spmmi_plan_turn_b(plan, x);
     if (work == SPMM_OK) {
         work = spmmi_plan_run_local(plan, x);
     }
     for (int c = 0; c < count; c++) {
-        SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], plan->exchange.comm_stream));
+        SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], way));
         if (c + 1 < count) {
-            SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[c + 1], plan->exchange.comm_stream));
+            SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[c + 1], way));
         }
         work = multiply_arrived(plan, x, &slice[c], work);
     }
@@ -165,6 +171,7 @@ const spmm_schedule_t spmmi_schedule_overlap = {
     .description = "local block while rows travel, then the halo block",
     .blockset    = SPMM_BLOCKSET_SPLIT,
     .chunks      = 1,
+    .in_line     = true,
     .applies     = applies,
     .predict     = predict,
     .run         = run,

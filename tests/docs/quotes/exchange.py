@@ -36,7 +36,7 @@ def push(page):
     page.says(f"Up to {fig(quick, 0)} KiB go word by word")
     page.noted(
         "definition",
-        "plus 256 KiB for each rank",
+        "plus 1 MiB for each rank",
         "tiles of 4 KiB of the reader's",
         "Rows of 512 bytes",
         "from 4 MiB to each peer on",
@@ -162,7 +162,10 @@ def halo_waits(page):
                  fig(sum(excess(b) for a, b in of) / len(of), 1), fig(geomean(ratios)),
                  fig(min(ratios)))
     most = code("src/plan/product/wait.c", r"MOST_ARRIVING = ([0-9]+) << 10")
-    page.says(f"gets {fig(most, 0)} KiB of B at most")
+    share = code("src/plan/product/wait.c", r"share = ([0-9.]+);")
+    page.says(f"gets {fig(most, 0)} KiB of B at most",
+              f"exchange is no shorter than {fig(share, 1)} of the local block",
+              f"predicted to take {fig(share, 1)} of the local block at least")
 
 
 def quote(pages):
