@@ -16,12 +16,15 @@ static spmm_status_t alloc_map(spmm_env_t *env, const int64_t *orig_offset, spmm
     map->n_orig   = (int32_t)(orig_offset[env->rank + 1] - orig_offset[env->rank]);
     SPMM_NEW(map->offset, n_ranks);
     SPMM_NEW(map->orig_offset, n_ranks);
-    SPMM_NEW(map->new_index, map->n_orig);
-    SPMM_NEW(map->send_row, map->n_orig);
     SPMM_NEW_ZERO(map->send_count, env->size);
     SPMM_NEW_ZERO(map->recv_count, env->size);
-    if (map->offset == NULL || map->orig_offset == NULL || map->new_index == NULL ||
-        map->send_row == NULL || map->send_count == NULL || map->recv_count == NULL) {
+    if (!map->keep) {
+        SPMM_NEW(map->new_index, map->n_orig);
+        SPMM_NEW(map->send_row, map->n_orig);
+    }
+    if (map->offset == NULL || map->orig_offset == NULL || map->send_count == NULL ||
+        map->recv_count == NULL ||
+        (!map->keep && (map->new_index == NULL || map->send_row == NULL))) {
         return spmmi_fail_memory(&env->err, map->n_orig, sizeof *map->new_index, "a layout");
     }
     memcpy(map->orig_offset, orig_offset, (size_t)n_ranks * sizeof *orig_offset);
@@ -43,22 +46,13 @@ static spmm_status_t alloc_orig(spmm_env_t *env, int64_t n_local, spmm_layout_ma
     return SPMM_OK;
 }
 
-static spmm_status_t fill_identity(spmm_env_t *env, spmm_layout_map_t *map)
+static void fill_identity(const spmm_env_t *env, spmm_layout_map_t *map)
 {
-    const int64_t first = map->orig_offset[env->rank];
-    const int     team  = env->threads > 0 ? env->threads : 1;
-
-    SPMM_TRY(alloc_orig(env, map->n_orig, map));
+    map->first   = map->orig_offset[env->rank];
+    map->n_local = map->n_orig;
     memcpy(map->offset, map->orig_offset, ((size_t)env->size + 1) * sizeof *map->offset);
     map->send_count[env->rank] = map->n_orig;
     map->recv_count[env->rank] = map->n_orig;
-#pragma omp parallel for num_threads(team)
-    for (int32_t i = 0; i < map->n_orig; i++) {
-        map->orig[i]      = first + i;
-        map->new_index[i] = first + i;
-        map->send_row[i]  = i;
-    }
-    return SPMM_OK;
 }
 
 /* Counting sort of the original rows by part; @p next is scratch [size]. */
@@ -114,7 +108,7 @@ spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offse
     *map   = (spmm_layout_map_t){.keep = keep};
     status = alloc_map(env, orig_offset, map);
     if (status == SPMM_OK && keep) {
-        status = fill_identity(env, map);
+        fill_identity(env, map);
     } else if (status == SPMM_OK) {
         SPMM_NEW(moving, map->n_orig);
         SPMM_NEW(scratch, env->size);
@@ -135,13 +129,30 @@ spmm_status_t spmmi_layout_map_create(spmm_env_t *env, const int64_t *orig_offse
     return status;
 }
 
+spmm_status_t spmmi_layout_list(spmm_env_t *env, spmm_layout_map_t *map)
+{
+    const int team = env->threads > 0 ? env->threads : 1;
+
+    if (map->orig != NULL) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(map->orig, map->n_local) == NULL) {
+        return spmmi_fail_memory(&env->err, map->n_local, sizeof *map->orig, "a list of rows");
+    }
+#pragma omp parallel for num_threads(team)
+    for (int32_t i = 0; i < map->n_local; i++) {
+        map->orig[i] = map->first + i;
+    }
+    return SPMM_OK;
+}
+
 void spmmi_layout_parts(const spmm_layout_map_t *map, int size, int32_t *part)
 {
     int64_t k = 0;
 
     for (int p = 0; p < size; p++) {
         for (const int64_t end = k + map->send_count[p]; k < end; k++) {
-            part[map->send_row[k]] = p;
+            part[map->keep ? k : map->send_row[k]] = p;
         }
     }
 }

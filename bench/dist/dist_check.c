@@ -59,10 +59,12 @@ static void choose_rows(const dist_case_t *c, const spmm_plan_t *plan, trip_t *t
     t->place      = need(c, spmmi_alloc(map->n_local, sizeof *t->place));
     t->to         = need(c, spmmi_alloc(map->n_local, sizeof *t->to));
     for (int32_t i = 0; i < map->n_local; i++) {
-        if (map->orig[i] % step == 0) {
-            t->to_count[spmmi_owner(map->orig_offset, c->bench->job.size, map->orig[i])]++;
+        const int64_t row = spmmi_layout_original(map, i);
+
+        if (row % step == 0) {
+            t->to_count[spmmi_owner(map->orig_offset, c->bench->job.size, row)]++;
             t->place[t->n_to] = i;
-            t->to[t->n_to++]  = map->orig[i];
+            t->to[t->n_to++]  = row;
         }
     }
 }

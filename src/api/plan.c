@@ -300,6 +300,8 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
     }
     spmmi_error_clear(&plan->env->err);
     SPMM_TRY(check_operand(plan, operand));
+    /* What is asked for is of the plan, and made when it is asked for. */
+    SPMM_TRY(spmmi_plan_list_rows((spmm_plan_t *)(uintptr_t)plan, operand));
     map  = spmmi_plan_map(plan, operand);
     mine = (spmm_layout_info_t){.local_rows     = map->n_local,
                                 .global_row     = map->orig,

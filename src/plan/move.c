@@ -14,10 +14,27 @@ const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan, spmm_operand_t 
     return columns ? &plan->cols : &plan->rows;
 }
 
+spmm_status_t spmmi_plan_list_rows(spmm_plan_t *plan, spmm_operand_t operand)
+{
+    const bool         one = spmmi_plan_has_one_map(plan);
+    spmm_layout_map_t *map =
+        !one && spmmi_plan_map(plan, operand) == &plan->cols ? &plan->cols : &plan->rows;
+
+    if (map->orig != NULL) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmmi_layout_list(plan->env, map));
+    plan->stats.host_bytes += (size_t)map->n_local * sizeof *map->orig;
+    if (one) {
+        plan->cols.orig = map->orig;
+    }
+    return SPMM_OK;
+}
+
 /** Rows on their way: packed on the device and in host memory. */
 typedef struct {
     void    *device_from, *device_to, *host_from, *host_to;
-    int32_t *order; /**< device copy of map->send_row */
+    int32_t *order; /**< device copy of map->send_row; NULL: in order */
 } staging_t;
 
 static void staging_free(const spmm_plan_t *plan, staging_t *s)
@@ -41,8 +58,10 @@ static spmm_status_t staging_alloc(const spmm_plan_t *plan, const spmm_layout_ma
     }
     SPMM_TRY(ops->alloc(plan->device, (size_t)n_from * row_bytes, &s->device_from));
     SPMM_TRY(ops->alloc(plan->device, (size_t)n_to * row_bytes, &s->device_to));
-    SPMM_TRY(spmmi_device_upload(plan->device, map->send_row,
-                                 (size_t)map->n_orig * sizeof *map->send_row, &order));
+    if (map->send_row != NULL) {
+        SPMM_TRY(spmmi_device_upload(plan->device, map->send_row,
+                                     (size_t)map->n_orig * sizeof *map->send_row, &order));
+    }
     s->order = order;
     return SPMM_OK;
 }

@@ -14,4 +14,7 @@ spmm_status_t spmmi_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to
 /** Where the rows of an operand live: the rows of A or its columns, by op. */
 const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan, spmm_operand_t operand);
 
+/** Make the list of original indices of an operand's rows, where it is not there.  Local. */
+spmm_status_t spmmi_plan_list_rows(spmm_plan_t *plan, spmm_operand_t operand);
+
 #endif /* SPMM_PLAN_MOVE_H */

@@ -42,7 +42,8 @@ static size_t map_bytes(const spmm_layout_map_t *map, int size)
 {
     return ((size_t)size + 1) * (sizeof *map->offset + sizeof *map->orig_offset) +
            (size_t)size * (sizeof *map->send_count + sizeof *map->recv_count) +
-           (size_t)map->n_local * sizeof *map->orig + (size_t)map->n_orig * sizeof *map->send_row;
+           (map->orig == NULL ? 0 : (size_t)map->n_local * sizeof *map->orig) +
+           (map->send_row == NULL ? 0 : (size_t)map->n_orig * sizeof *map->send_row);
 }
 
 static size_t halo_bytes(const spmm_halo_t *halo)

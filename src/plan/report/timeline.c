@@ -109,7 +109,7 @@ static spmm_status_t name_rows(const spmm_plan_t *plan, int64_t *owned, int64_t 
     int64_t *const     wanted = count + plan->env->size;
 
     for (int64_t i = 0; i < n; i++) {
-        owned[i] = plan->cols.orig[halo->send_row[i]];
+        owned[i] = spmmi_layout_original(&plan->cols, halo->send_row[i]);
     }
     for (int k = 0; k < halo->n_send_peers; k++) {
         count[halo->send_peer[k]] = halo->send_ptr[k + 1] - halo->send_ptr[k];

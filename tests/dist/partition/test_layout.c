@@ -63,6 +63,11 @@ static int64_t *define(int64_t n, rule_t rule, const int64_t *orig_offset, int64
     return new_index;
 }
 
+static int64_t sent_row(const spmm_layout_map_t *map, int64_t k)
+{
+    return map->keep ? k : map->send_row[k];
+}
+
 static void check_map(const spmm_layout_map_t *map, const int64_t *orig_offset,
                       const int64_t *offset, const int64_t *new_index)
 {
@@ -75,17 +80,21 @@ static void check_map(const spmm_layout_map_t *map, const int64_t *orig_offset,
     assert_int_equal(map->n_local, offset[rank + 1] - offset[rank]);
     assert_memory_equal(map->offset, offset, ((size_t)size + 1) * sizeof *offset);
     assert_memory_equal(map->orig_offset, orig_offset, ((size_t)size + 1) * sizeof *offset);
-    for (int32_t i = 0; i < map->n_orig; i++) {
+    for (int32_t i = 0; i < map->n_orig && !map->keep; i++) {
         assert_int_equal(map->new_index[i], new_index[first + i]);
     }
     for (int32_t i = 0; i < map->n_local; i++) {
-        assert_int_equal(new_index[map->orig[i]], offset[rank] + i);
-        assert_true(i == 0 || map->orig[i - 1] < map->orig[i]);
+        const int64_t original = spmmi_layout_original(map, i);
+
+        assert_int_equal(new_index[original], offset[rank] + i);
+        assert_true(i == 0 || spmmi_layout_original(map, i - 1) < original);
     }
     for (int p = 0; p < size; p++) {
         for (int64_t i = 0; i < map->send_count[p]; i++, k++) {
-            assert_in_range(new_index[first + map->send_row[k]], offset[p], offset[p + 1] - 1);
-            assert_true(i == 0 || map->send_row[k - 1] < map->send_row[k]);
+            const int64_t row = sent_row(map, k);
+
+            assert_in_range(new_index[first + row], offset[p], offset[p + 1] - 1);
+            assert_true(i == 0 || sent_row(map, k - 1) < row);
         }
     }
     assert_int_equal(k, map->n_orig);
@@ -99,7 +108,7 @@ static void check_movement(const spmm_layout_map_t *map)
     assert_non_null(SPMM_NEW(sent, map->n_orig));
     assert_non_null(SPMM_NEW(arrived, map->n_local));
     for (int32_t k = 0; k < map->n_orig; k++) {
-        sent[k] = map->orig_offset[spmm_test_env.rank] + map->send_row[k];
+        sent[k] = map->orig_offset[spmm_test_env.rank] + sent_row(map, k);
     }
     spmm_assert_ok(spmmi_alltoallv(&spmm_test_env, sent, map->send_count, arrived, map->recv_count,
                                    sizeof *sent));
@@ -152,6 +161,11 @@ static void check_layout(int64_t n, split_t split, rule_t rule, bool keep)
     new_index = define(n, rule, orig_offset, offset);
     spmm_assert_ok(spmmi_layout_map_create(&spmm_test_env, orig_offset, part, keep, &map));
     assert_int_equal(map.keep, keep);
+    check_map(&map, orig_offset, offset, new_index);
+    if (keep) { /* nothing to list until it is asked for */
+        assert_true(map.orig == NULL && map.new_index == NULL && map.send_row == NULL);
+    }
+    spmm_assert_ok(spmmi_layout_list(&spmm_test_env, &map));
     check_map(&map, orig_offset, offset, new_index);
     check_movement(&map);
     check_translate(&map, new_index);

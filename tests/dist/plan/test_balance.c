@@ -37,7 +37,7 @@ static spmm_status_t by_half(spmm_plan_t *plan, double *seconds)
 {
     *seconds = 0.0;
     for (int32_t i = 0; i < plan->rows.n_local; i++) {
-        *seconds += plan->rows.orig[i] < plan->A->rows / 2 ? 3.0 * row_s : row_s;
+        *seconds += spmmi_layout_original(&plan->rows, i) < plan->A->rows / 2 ? 3.0 * row_s : row_s;
     }
     return SPMM_OK;
 }

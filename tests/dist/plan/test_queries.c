@@ -100,6 +100,33 @@ static bool are_equal(const spmm_plan_t *plan)
     return differs == 0;
 }
 
+static size_t host_bytes(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats.host_bytes;
+}
+
+/* Where rows stay, a list of them takes memory once, and only if it is asked for. */
+static void check_lists(const spmm_plan_t *plan, bool keep, bool one)
+{
+    size_t want = host_bytes(plan);
+
+    for (int k = 0; k < 4; k++) {
+        const spmm_layout_info_t layout =
+            layout_of(plan, k % 2 == 0 ? SPMM_OPERAND_B : SPMM_OPERAND_C);
+
+        if (keep && (k == 0 || (k == 1 && !one))) {
+            want += (size_t)layout.local_rows * sizeof *layout.global_row;
+        }
+        assert_int_equal(host_bytes(plan), want);
+        for (int64_t i = 0; i < layout.local_rows && keep; i++) {
+            assert_int_equal(layout.global_row[i], layout.original_first + i);
+        }
+    }
+}
+
 static void check(int64_t rows, int64_t cols, bool alike)
 {
     static const char *const partitions[] = {"keep", "block"};
@@ -123,6 +150,8 @@ static void check(int64_t rows, int64_t cols, bool alike)
         options.op        = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
         options.partition = partitions[k / 2];
         spmm_assert_ok(spmm_plan_create(A, 3, &options, &plan));
+        check_lists(plan, k < 2 || spmm_test_env.size == 1,
+                    rows == cols && (alike || spmm_test_env.size == 1));
         check_halo(plan, options.op, cols);
         assert_true(layout_of(plan, SPMM_OPERAND_B).is_shared ==
                     (rows == cols && (alike || spmm_test_env.size == 1)));
