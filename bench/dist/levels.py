@@ -3,13 +3,17 @@
 """Exchanges in one level and in two, without and with covers, between four nodes of two ranks with
 adapters of given rates.
 
-    bench/dist/levels.py OUT.tsv [RATE...]      default 10mbit 20mbit 40mbit
+    bench/dist/levels.py OUT.tsv [RATE...]      default 5mbit 10mbit 20mbit
 
 The nodes are those of tests/nodes: namespaces on one machine, TCP between them, tc tbf on what they
 send and get.  As root.  Rates are low, so that the network and not the cores limit.
-exchange_ms is the slowest rank's; predicted_ms what the plan said of it, by rates that its context
-measured (with covers: of the way between nodes); auto is what levels and cover auto take.  Each
-way has the partition that its plan makes, METIS nodes first, for covers without hubs.
+exchange_ms is the slowest rank's, with schedule halo-first: beside no product; predicted_ms what
+the plan said of it, by rates that its context measured (with covers: of the way between nodes);
+auto is what levels and cover auto take.  Each way has the partition that its plan makes, METIS
+nodes first, for covers without hubs.
+
+Messages of up to 4 MiB travel unasked (EAGER).  By Open MPI's defaults over TCP those beyond 64 KiB
+ask the receiver, whose answer waits behind what its node sends: SPMM_EAGER=0 leaves it at that.
 
     SPMM_MATRIX_DIR  the matrices of the .mtx.gz names, or of the same with .csr
     SPMM_DRIVER      default build/cpu/tools/spmm_dist"""
@@ -41,7 +45,11 @@ PREDICTED = re.compile(r"levels (\w+): an exchange is predicted to take (\S+) us
                        r"(\S+) us in two levels")
 COVERED = re.compile(r"cover (\w+).*: between nodes rows of B alone are predicted to take \S+ us, "
                      r"with partial rows of C (\S+) us")
-ENVIRONMENT = {name: value for name, value in nodes.MPI.items() if name != "SPMM_CALIBRATE"}
+EAGER = {f"OMPI_MCA_btl_tcp_{limit}": str(1 << 22)
+         for limit in ("eager_limit", "rndv_eager_limit", "max_send_size")
+         if os.environ.get("SPMM_EAGER") != "0"}
+ENVIRONMENT = {name: value for name, value in (nodes.MPI | EAGER).items()
+               if name != "SPMM_CALIBRATE"}
 
 
 def source(matrix):
@@ -71,7 +79,7 @@ def measure(bed, rate, kind, matrix, columns):
     args = (*source(matrix), "--columns", columns, "--type", "64f", "--explain", "--iterations")
     auto = run(bed, *args, "1", "--warmup", "0")[1]
     chosen = f"{auto['cover']} {auto['levels']}"
-    args = (*args, "5", "--warmup", "1")
+    args = (*args, "7", "--warmup", "1", "--schedule", "halo-first")
     first, times = None, None
     for cover in "rows", "both":
         done = {}
@@ -107,10 +115,11 @@ def main():
         sys.exit("levels.py: " + hindered)
     commit = subprocess.run(f"git -C '{ROOT}' rev-parse --short HEAD || echo no git", shell=True,
                             check=True, stdout=subprocess.PIPE).stdout.decode().strip()
-    rates = sys.argv[2:] or ["10mbit", "20mbit", "40mbit"]
+    rates = sys.argv[2:] or ["5mbit", "10mbit", "20mbit"]
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         print(f"# made by bench/dist/levels.py, 4 nodes of 2 ranks on {os.cpu_count()} cores "
-              f"shared with other jobs, 64f, {datetime.date.today()} UTC; {commit}", file=out)
+              f"shared with other jobs, 64f, messages of up to {'4 MiB' if EAGER else '64 KiB'} "
+              f"unasked, {datetime.date.today()} UTC; {commit}", file=out)
         print(*TITLES, sep="\t", file=out)
         for rate in rates:
             bed = nodes.Nodes()

@@ -58,7 +58,7 @@ static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, cha
     } else if (o->graph != 0) {
         (void)snprintf(why, SPMM_WHY, "is not captured: leave out option graph");
     } else if (!named && plan->device->kind != SPMM_DEVICE_CPU) {
-        (void)snprintf(why, SPMM_WHY, "is taken on GPUs by name alone: it has not run there");
+        (void)snprintf(why, SPMM_WHY, "is taken on GPUs by name alone: no time was measured there");
     } else {
         (void)spmmi_levels_supports(plan->env, plan->exchange.transport, why);
     }

@@ -15,6 +15,7 @@ import harness
 
 NAMES = [f"node{k}" for k in range(4)]
 RANKS = 2  # of a node
+NETWORK = "10.0.0.0/24"
 FOLDER = pathlib.Path("/run/spmm_nodes")
 INSIDE = "SPMM_NODES_INSIDE"
 OUTER = "unshare --mount --net --pid --fork --kill-child --mount-proc".split()
@@ -43,9 +44,9 @@ def enter():
     if os.environ.get(INSIDE):
         call("mount", "-t", "tmpfs", "tmpfs", str(FOLDER.parent))
         return None
-    missing = [p for p in ("ip", "tc", "unshare", "nsenter") if shutil.which(p) is None]
+    missing = [p for p in ("ip", "tc", "unshare", "nsenter", "sysctl") if shutil.which(p) is None]
     if missing:
-        return "there is no " + ", ".join(missing) + " (packages iproute2 and util-linux)"
+        return "there is no " + ", ".join(missing) + " (packages iproute2, util-linux and procps)"
     if not harness.is_open_mpi_4():
         return "the launcher is not that of Open MPI 4"
     tried = subprocess.run([*OUTER, *NODE, "ip", "link", "add", "name", "b", "type", "bridge"],
@@ -94,8 +95,12 @@ class Node:
 
     def limit(self, rate):
         """Of what the node sends and of what it gets: "50mbit".  Queues are long enough to lose
-        nothing, as networks with credits do not."""
-        shaped = "root tbf burst 16kb limit 16mb rate".split()
+        nothing, as networks with credits do not, and TCP takes nothing that waits in them for lost,
+        nor a pause for a reason to begin slowly.  A burst is of one packet."""
+        shaped = "root tbf burst 2kb limit 16mb rate".split()
+        self.call("sysctl", "-qw", "net.ipv4.tcp_early_retrans=0",
+                  "net.ipv4.tcp_slow_start_after_idle=0")
+        self.call("ip", "route", "change", NETWORK, "dev", "eth0", "rto_min", "5s")
         self.call("tc", "qdisc", "replace", "dev", "eth0", *shaped, rate)
         call("tc", "qdisc", "replace", "dev", self.name, *shaped, rate)
 

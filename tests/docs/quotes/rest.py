@@ -267,7 +267,7 @@ def levels(page):
 
 def cover(page):
     gain = code("src/plan/cover/choose.c", r"clear_gain = ([\d.]+);")
-    page.says(f"takes covers below {fig(gain, 1)}.")
+    page.says(f"takes covers below {fig(gain, 2)}.")
     for title, matrix in BETWEEN_NODES:
         page.row(title, *(" / ".join(to_flat(matrix, "both", way)) for way in ("flat", "node")),
                  one("levels.tsv", rate="10mbit", matrix=matrix, cover="both",
@@ -278,7 +278,8 @@ def definitions(pages):
     """Documents that define rather than measure: bounds, sizes, defaults and codes."""
     for path, *passages in (
         (DIST + "build.md", "from 2.28 also"),
-        (DIST + "cluster.md", "the default of 2.28", "give up after 25 s"),
+        (DIST + "cluster.md", "the default of 2.28", "give up after 25 s", "beyond 64 KiB",
+         "up to 4 MiB unasked"),
         (
             DIST + "troubleshooting.md",
             "Ubuntu 24.04",
