@@ -328,6 +328,7 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options)
         driver_check_nccl(&x, place[0].gpus);
         check_mpi(&x, place[0].gpus);
     }
+    code = code == DRIVER_GOOD ? driver_check_network(&x, job) : code;
     if (code == DRIVER_GOOD && status == SPMM_OK) {
         if (job->rank == 0) {
             check_devices(&x, place, job->size);

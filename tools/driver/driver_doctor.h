@@ -45,6 +45,10 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options);
 void driver_check_transports(driver_checkup_t *checkup, const driver_job_t *job,
                              spmm_context_t *ctx);
 
+/** Adapters, and rates between every two nodes (driver_doctor_network.c); nothing on one node.
+ *  Collective, agreed. */
+int driver_check_network(driver_checkup_t *checkup, driver_job_t *job);
+
 /* driver_doctor_gpu.c: local, no MPI. */
 
 /** One line on the GPUs of this node, asked of the driver (NVML), also in builds without CUDA.
