@@ -5,14 +5,19 @@ that it needs on a METIS partition: counted by spmm_dist --scale, without a GPU 
 
     SPMM_MATRIX_DIR=FOLDER bench/dist/scale.py OUT.tsv [RANKS,...]     default 64,256; 8 a node
     bench/dist/scale.py --summary TABLE.tsv
+    bench/dist/scale.py --times OUT.tsv [RANKS,...]                    default 64; 8 a node
 
-The summary has the geometric means over the matrices of a class; ways without rows are 0."""
+The summary has the geometric means over the matrices of a class; ways without rows are 0.  The
+times are those of METIS: of all ranks in one cut, and of nodes and then the ranks of each, medians
+of three, one beside the other."""
 import collections
 import csv
 import json
 import math
 import os
 import pathlib
+import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,17 +36,19 @@ FIELDS = ["class", "matrix", "ranks", "partition", "groups", "exchange", "rows",
           "rows_max", "bytes_max_to_flat", "messages_max"]
 
 
+def source(name):
+    if ":" in name:
+        return ["--generate", name]
+    return ["--matrix", os.path.join(os.environ["SPMM_MATRIX_DIR"], name + ".mtx.gz")]
+
+
 def count(name, ranks):
     """The cases of the driver's report."""
-    if ":" in name:
-        source = ["--generate", name]
-    else:
-        source = ["--matrix", os.path.join(os.environ["SPMM_MATRIX_DIR"], name + ".mtx.gz")]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
-        subprocess.run([DRIVER, *source, "--scale", ranks, "--ranks-per-node", "8", "--seed", "1",
-                        "--columns", "128", "--type", "32f", "--json", path], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([DRIVER, *source(name), "--scale", ranks, "--ranks-per-node", "8",
+                        "--seed", "1", "--columns", "128", "--type", "32f", "--json", path],
+                       check=True, stdout=subprocess.DEVNULL)
         with open(path, encoding="utf-8") as file:
             return json.load(file)["cases"]
 
@@ -68,6 +75,36 @@ def write(out, ranks):
                     print(*line, sep="\t", file=file, flush=True)
 
 
+def time(name, ranks):
+    """Seconds of one cut and of nodes first, by number of ranks."""
+    said = subprocess.run([DRIVER, *source(name), "--scale", ranks, "--ranks-per-node", "8",
+                           "--seed", "1"], check=True, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE,
+                          env={**os.environ, "SPMM_DEBUG": "1"}).stderr.decode()
+    found = re.findall(r"rows parted for (\d+) ranks(, nodes first,)? in (\S+) s", said)
+    times = {}
+    for count, nodes, seconds in found:  # the first of nodes first is with the edges of hubs
+        times.setdefault((int(count), bool(nodes)), float(seconds))
+    return times
+
+
+def write_times(out, ranks):
+    with open(out, "w", encoding="utf-8") as file:
+        print(f"# SPMM_MATRIX_DIR=FOLDER bench/dist/scale.py --times {os.path.basename(out)} "
+              f"{ranks}; on a core of {os.cpu_count()} that other jobs used, load "
+              f"{os.getloadavg()[0]:.1f}", file=file)
+        print("class", "matrix", "ranks", "flat_s", "nodes_first_s", "to_flat", sep="\t", file=file)
+        for kind, names in MATRICES.items():
+            for name in names:
+                runs = [time(name, ranks) for _ in range(3)]
+                for count in map(int, ranks.split(",")):
+                    flat, first = ([run[count, way] for run in runs] for way in (False, True))
+                    print(kind, name, count, f"{statistics.median(flat):.3f}",
+                          f"{statistics.median(first):.3f}",
+                          f"{statistics.median(b / a for a, b in zip(flat, first)):.3f}",
+                          sep="\t", file=file, flush=True)
+
+
 def mean(values):
     return 0.0 if min(values) == 0.0 else math.exp(sum(map(math.log, values)) / len(values))
 
@@ -85,6 +122,9 @@ def summarise(path):
 
 
 def main():
+    if sys.argv[1:2] == ["--times"]:
+        write_times(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "64")
+        return
     if sys.argv[1:2] != ["--summary"]:
         write(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "64,256")
         path = sys.argv[1]

@@ -112,8 +112,9 @@ spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_pe
                                  const char *spec, const spmm_partition_options_t *options,
                                  bool nodes_first, spmm_scale_t *scale)
 {
-    spmm_error_t            *err  = &A->env->err;
-    spmm_partition_options_t mine = *options;
+    spmm_error_t            *err   = &A->env->err;
+    spmm_partition_options_t mine  = *options;
+    const double             start = spmmi_now();
 
     *scale = (spmm_scale_t){.A = A, .ranks = ranks, .method = spec};
     if (mine.imbalance == 0.0) {
@@ -129,6 +130,8 @@ spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_pe
                                  "a partition");
     }
     SPMM_TRY(part_rows(scale, &mine));
+    spmmi_log(A->env, "rows parted for %d ranks%s in %.4f s", ranks,
+              nodes_first ? ", nodes first," : "", spmmi_now() - start);
     return follow_rows(scale);
 }
 

@@ -86,7 +86,8 @@ static spmm_status_t make_layout(spmm_plan_t *plan, const spmm_plan_options_t *o
 /* All that moves rows of B to those who need them. */
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    spmm_plan_options_t mine = *o;
+    spmm_plan_options_t mine  = *o;
+    const double        start = spmmi_now();
 
     enter_stage(plan, "the halo plan");
     SPMM_TRY(spmmi_plan_flip(plan));
@@ -94,13 +95,16 @@ static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_option
     spmmi_plan_unflip(plan);
     enter_stage(plan, "the set-up of the exchange");
     mine.levels = plan->cover.chosen ? levels_of(plan) : o->levels;
-    return spmmi_plan_make_exchange(plan, &mine);
+    SPMM_TRY(spmmi_plan_make_exchange(plan, &mine));
+    spmmi_log(plan->env, "blocks, halo and exchange made in %.6f s", spmmi_now() - start);
+    return SPMM_OK;
 }
 
 /* The plan of the entries that a cover moves. */
 static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    spmm_plan_options_t mine = *o;
+    spmm_plan_options_t mine  = *o;
+    const double        start = spmmi_now();
 
     mine.op        = plan->op == SPMM_OP_N ? SPMM_OP_T : SPMM_OP_N;
     mine.partition = "keep";
@@ -109,8 +113,10 @@ static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
     mine.levels    = levels_of(plan);
     mine.cover     = "rows";
     mine.halo_type = SPMM_TYPE_AUTO; /* of op N alone, and then these are sums */
-    return spmmi_plan_build(plan->shared, plan->cover.A, plan->n / plan->b_parts, &mine,
-                            &plan->cover.plan);
+    SPMM_TRY(spmmi_plan_build(plan->shared, plan->cover.A, plan->n / plan->b_parts, &mine,
+                              &plan->cover.plan));
+    spmmi_log(plan->env, "plan of the entries moved made in %.6f s", spmmi_now() - start);
+    return SPMM_OK;
 }
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)

@@ -400,7 +400,10 @@ spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_
         status = spmmi_agree(plan->env, finish_blocks(plan, &split.in));
     }
     if (status == SPMM_OK && plan->cover.chosen) {
+        const double start = spmmi_now();
+
         status = spmmi_cover_send(plan, split.in.values);
+        spmmi_log(plan->env, "entries of the cover moved in %.6f s", spmmi_now() - start);
     }
     spmmi_arrival_free(&split.in);
     if (status == SPMM_OK) {
