@@ -122,6 +122,7 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
             const bool known =
                 strcmp(engine->name, "cusparse") == 0 ||
                 (strcmp(engine->name, "cusparse-bell") == 0 && half) ||
+                (r->layout == SPMM_LAYOUT_COL && strcmp(engine->name, "strips") == 0) ||
                 (r->layout == SPMM_LAYOUT_ROW &&
                  (strcmp(engine->name, "csr-gpu") == 0 || strcmp(engine->name, "dense") == 0));
 

@@ -4,6 +4,7 @@
 SPMM_ENGINE(cusparse)
 SPMM_ENGINE(csr_cpu)
 SPMM_ENGINE(csr_gpu)
+SPMM_ENGINE(strips)
 SPMM_ENGINE(bittcf)
 SPMM_ENGINE(hrpb)
 SPMM_ENGINE(dmma)
