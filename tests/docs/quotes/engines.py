@@ -282,6 +282,42 @@ def pruned(page):
                "ResNet-50", "told of 1000 products")
 
 
+def strips(page):
+    def means(found):
+        ratios = values(found, "auto", over="cusparse")
+        return f"{fig(geomean(ratios))}, {fig(min(ratios))}"
+
+    for title, kind in (("FP64", "64f"), ("FP32", "32f")):
+        by = {n: select("engines/strips.tsv", type=kind, N=n) for n in (8, 32, 128)}
+        for what, syn in (("40 real ones", False), ("8 stand-ins", True)):
+            found = [[r for r in f if r["matrix"].startswith("syn-") == syn] for f in by.values()]
+            assert {len(f) for f in found} == {8 if syn else 40}
+            page.row(f"{what}, {title}", *map(means, found))
+        mine = [[r for r in f if r["chosen"] == "strips" and not r["matrix"].startswith("syn-")]
+                for f in by.values()]
+        page.row(title, *(f"{fig(len(f), 0)}, {fig(geomean(values(f, 'auto', over='cusparse')))}"
+                          for f in mine))
+    for title, form in (("two buffers: the next slice is on its way during sums", "two_64"),
+                        ("128 bytes of each row of B", "one_128"), ("32 bytes", "one_32"),
+                        ("64 rows", "rows_64"), ("on fewer, 4", "blocks_4"),
+                        ("slices of a strip on more thread blocks, 16 of a multiprocessor",
+                         "blocks_16")):
+        page.row(title, *(
+            fig(geomean(values(select("trials/strips.tsv", type=kind, N=n), "one_64", over=form)))
+            for kind in ("64f", "32f") for n in (8, 32, 128)))
+    windows, first = (one("trials/strips_counters.tsv", matrix="DD", type="64f", kernel=k)
+                      for k in ("dmma on a turned B", "strips, two buffers"))
+    graph = one("engines/strips.tsv", matrix="soc-Epinions1", N=128, type="64f")
+    page.says(f"writes {fig(windows['write_sectors'], 1)} million sectors to L2",
+              f"L2 is busy for {fig(windows['l2_percent'], 0)} % of the time",
+              f"wrote {fig(first['write_sectors'], 1)} million, with L2 busy for "
+              f"{fig(first['l2_percent'], 0)} %, and read {fig(first['dram_read_mb'], 0)} MB",
+              f"takes {fig(graph['strips'] / graph['auto'])} times as long with strips")
+    page.noted("arithmetic", "of which C is 10.7", "of which B is 343", "8 rows are 64 bytes")
+    page.noted("trial", "take 1.04 to 1.14 of the time on eight matrices, and 0.91 on")
+    page.noted("definition", "128 consecutive rows", "told of 1000 products")
+
+
 UNITS = ("memory", "l2", "l1", "issue", "tensor")
 
 
@@ -486,6 +522,7 @@ def quote(pages):
     pieces(pages[FOLDER + "tried.md"])
     waves(pages[FOLDER + "csr_gpu.md"])
     slices_in_waves(pages[FOLDER + "csr_gpu.md"])
+    strips(pages[FOLDER + "strips.md"])
     pruned(pages[FOLDER + "dense.md"])
     bounds(pages[FOLDER + "dense.md"])
     reference(pages["docs/reference/engines.md"])
