@@ -24,6 +24,9 @@ static inline int spmmi_scalar_is_zero(spmm_scalar_t x)
  *  read rows of B can write their sums into columns of C as well as into rows. */
 #define SPMM_LAYOUT_MIXED ((spmm_layout_t)16)
 
+/** Bytes of A, B and C that all stay in an L2 of 40 MB or more. */
+#define SPMM_STAYS 32e6
+
 /** Rows of B that may be on their way: they are there once the word is @p number, or one of those
  *  that come after it, modulo 2^32. */
 typedef struct {

@@ -151,7 +151,7 @@ struct CsrGroup {
                     x.at[e] = fma(dense.beta, widen<Sum>(old.at[e]), x.at[e]);
                 }
             }
-            put(c + column(load), x);
+            put(c + column(load), x, dense.c_stays);
         }
     }
 
@@ -174,10 +174,10 @@ struct CsrGroup {
         }
     }
 
-    static __device__ __forceinline__ void put(C *to, const Sums &x)
+    static __device__ __forceinline__ void put(C *to, const Sums &x, bool stays)
     {
         if constexpr (sizeof(C) == sizeof(Sum)) {
-            store_pack(to, x);
+            store_pack(to, x, stays);
         } else {
             Pack<C, kVector> narrow;
 
@@ -185,7 +185,7 @@ struct CsrGroup {
             for (int e = 0; e < kVector; e++) {
                 narrow.at[e] = Narrow<C>::from(x.at[e]);
             }
-            store_pack(to, narrow);
+            store_pack(to, narrow, stays);
         }
     }
 
@@ -242,12 +242,11 @@ struct CsrGroup {
         }
     }
 
-    /** All of the group's entries.  Lanes of a warp stay together.
+    /** All of the group's entries, of which @p tile has the first.  Lanes of a warp stay together.
      *  @return the row of C of its last entry, negative where that row ends; -1 without entries */
-    __device__ __forceinline__ int32_t walk(uint32_t entry, int left)
+    __device__ __forceinline__ int32_t walk(Tile tile, uint32_t entry, int left)
     {
-        const bool any  = left > 0;
-        Tile       tile = load_tile(entry, left);
+        const bool any = left > 0;
 
         /* No group of the warp has more left than its first. */
         for (int most; (most = __shfl_sync(kAllLanes, left, 0)) > 0;) {
@@ -358,7 +357,11 @@ struct CsrGroup {
         const int      count = max(0, min(n - at, share));
         const uint32_t first = entry + (unsigned)at;
 
-        head = id > 0 && count > 0 && __ldg(A.row + (first - 1)) >= 0;
+        const bool    after = id > 0 && count > 0;
+        const int32_t row   = after ? __ldg(A.row + (first - 1)) : -1;
+        const Tile    tile  = load_tile(first, count); /* both under way at once */
+
+        head = row >= 0;
         if (lane == 0) {
             shared.status[id] = head ? kThrough : kOwnRow;
         }
@@ -366,7 +369,7 @@ struct CsrGroup {
             shared.status[threadIdx.x] = kOwnRow; /* groups that there are not */
         }
         __syncwarp(); /* all lanes of a group may write its status */
-        const int32_t tail = walk(first, count);
+        const int32_t tail = walk(tile, first, count);
 
         if (head) {
             leave_sums();

@@ -191,7 +191,17 @@ template <typename T, typename C> struct CsrKernels {
         return list[take];
     }
 
-    static CsrDense<Sum> dense_of(const spmm_operands_t &x)
+    /* Of A, the rows of B in use and C. */
+    static bool stays(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
+    {
+        const double entry = sizeof(T) + 2.0 * sizeof(int32_t), columns = (double)x.n;
+
+        return (double)A.n_entries * entry +
+                   columns * ((double)A.used_cols * sizeof(T) + (double)A.c_rows * sizeof(C)) <=
+               SPMM_STAYS;
+    }
+
+    static CsrDense<Sum> dense_of(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
     {
         return {x.B,
                 x.C,
@@ -203,6 +213,7 @@ template <typename T, typename C> struct CsrKernels {
                 !is_zero(x.beta),
                 x.layout == SPMM_LAYOUT_MIXED,
                 false,
+                stays(A, x),
                 (int32_t)x.n,
                 0,
                 0};
@@ -214,7 +225,7 @@ template <typename T, typename C> struct CsrKernels {
         const Choice &choice = best(A, x);
         const int64_t blocks =
             std::max(ceil_div(A.n_pieces, choice.pieces), ceil_div(A.n_empty, kEmptyShare));
-        CsrDense<Sum> dense = dense_of(x);
+        CsrDense<Sum> dense = dense_of(A, x);
         cudaError_t   code;
 
         if (x.n > INT32_MAX || (A.by_rows && x.layout != SPMM_LAYOUT_ROW)) {
@@ -270,7 +281,7 @@ template <typename T, typename C> struct CsrKernels {
             return cudaErrorInvalidValue;
         }
         return launch_early(0, kernel, dim3((unsigned)least(steps, rows.most_blocks)),
-                            dim3(kCsrBlock), stream, A, rows, dense_of(x), x.until);
+                            dim3(kCsrBlock), stream, A, rows, dense_of(A, x), x.until);
     }
 
     static auto waiting(bool aligned, int lanes)

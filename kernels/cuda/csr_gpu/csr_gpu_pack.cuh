@@ -82,6 +82,7 @@ template <typename Sum> struct CsrDense {
     bool        has_beta;  /**< beta != 0: C is read */
     bool        c_columns; /**< C is column-major */
     bool        beside;    /**< runs beside the kernel in front of it */
+    bool        c_stays;   /**< L2 has room for C until the next product writes or reads it */
     int32_t     n;
     int32_t     first; /**< column of the first slice; blockIdx.y counts from there */
     int32_t     share; /**< rows without entries for each thread block along x */
@@ -143,17 +144,28 @@ template <typename P> __device__ __forceinline__ P load_pack(const void *from)
     return x;
 }
 
-/* Written once: should not push B out of L2. */
-template <typename P> __device__ __forceinline__ void store_pack(void *to, const P &x)
+template <typename Word>
+__device__ __forceinline__ void store_once(Word *to, const Word &x, bool stays)
+{
+    if (stays) {
+        *to = x;
+    } else {
+        __stcs(to, x);
+    }
+}
+
+/* @p stays as CsrDense.c_stays: else C should not push B out of L2. */
+template <typename P>
+__device__ __forceinline__ void store_pack(void *to, const P &x, bool stays = false)
 {
     if constexpr (sizeof(P) % 16 == 0) {
 #pragma unroll
         for (int k = 0; k < (int)(sizeof(P) / 16); k++) {
-            __stcs((int4 *)to + k, ((const int4 *)&x)[k]);
+            store_once((int4 *)to + k, ((const int4 *)&x)[k], stays);
         }
     } else {
         using Word = typename CsrWord<typename P::Element>::type;
-        __stcs((Word *)to, *(const Word *)x.at);
+        store_once((Word *)to, *(const Word *)x.at, stays);
     }
 }
 

@@ -148,7 +148,7 @@ template <typename T, typename C, int kLanes, int kVector> struct CsrWait {
         for (int i = 0; i < kVector; i++) {
             sum.at[i] = fma(dense.beta, widen<Sum>(old.at[i]), dense.alpha * sum.at[i]);
         }
-        Group::put(c, sum);
+        Group::put(c, sum, dense.c_stays);
     }
 };
 

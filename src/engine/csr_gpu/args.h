@@ -43,6 +43,7 @@ typedef struct {
     const void    *values;    /**< [n_entries] */
     spmm_type_t    type;      /**< of values */
     int32_t        used_cols; /**< rows of B that entries name */
+    int32_t        c_rows;    /**< rows of C */
 
     int32_t        n_empty;
     const int32_t *empty; /**< [n_empty] rows of C of the rows of A without entries */

@@ -218,6 +218,7 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
 
     f->pieces.type    = block->type;
     f->pieces.by_rows = problem->in_order;
+    f->pieces.c_rows  = block->c_rows;
     if (problem->pattern != NULL) {
         f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
     } else {

@@ -19,7 +19,9 @@ enum {
     FEWEST    = 8,   /* entries of a group of lanes: two batches */
     MOST      = 128, /* the start of a piece no longer counts */
     LEAST_CUT = 128, /* entries of a piece */
+    LEAST_FEW = 192, /* the same where pieces are short to have few rows of B in use */
     SLICES    = 4,   /* of columns, at most, in one wave */
+    LEAST_ROW = 128, /* bytes of the narrowest slice that the launcher takes for L2 */
     LOOKS     = 8    /* at how many pieces there are, until they are one wave */
 };
 
@@ -27,6 +29,14 @@ enum {
  * needs in L2 all the same; where some rows are far longer than others, pieces take unequal times,
  * and more than that is lost at the end (bench/results/trials/waves.tsv). */
 static const double wave_bytes = 36e6, skewed_bytes = 16e6, skewed = 64.0; /* longest over mean */
+
+/* Thread blocks of a multiprocessor for one slice of columns.  Those of all slices come one after
+ * the other: where L2 has no room for all of B, a slice should have more than are resident, so that
+ * few of them run beside those of the next one; and where it has none for a slice, short pieces
+ * have fewer rows of B in use at a time, the wider the rows the shorter
+ * (bench/results/trials/short_pieces.tsv). */
+static const double all_bytes = 24e6, slice_bytes = 40e6, l2_bytes = 48e6, beside = 7.5,
+                    beyond = 30.0, beyond_wide = 45.0;
 
 /* How far the pieces of each kind are filled; counts them as well, with no arrays to fill. */
 typedef struct {
@@ -160,6 +170,24 @@ static int64_t lanes_of(int64_t n, int64_t vector)
     return lanes;
 }
 
+/* @param row   bytes of a row of B
+ * @param most  of them that a thread block takes, unless L2 has room for narrower slices alone: as
+ *              the launcher does */
+static double blocks_of_slice(double used_cols, int64_t row, int64_t most)
+{
+    const double even  = SEVERAL / (double)((row + most - 1) / most);
+    int64_t      slice = most;
+
+    while (slice > LEAST_ROW && used_cols * (double)slice > l2_bytes) {
+        slice /= 2;
+    }
+    slice = used_cols * (double)slice > l2_bytes ? most : slice;
+    if (used_cols * (double)slice > slice_bytes) {
+        return slice >= (int64_t)WARP * VECTOR ? beyond_wide : beyond;
+    }
+    return used_cols * (double)row > all_bytes && even < beside ? beside : even;
+}
+
 bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t used_cols, int64_t n,
                        int64_t size)
 {
@@ -178,6 +206,7 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     const int64_t slices = (n + lanes * vector - 1) / (lanes * vector);
     const int64_t least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
     const int64_t most   = groups * MOST;
+    const double  each   = blocks_of_slice((double)used_cols, n * size, lanes * VECTOR);
     int64_t       limit  = 0;
 
     if (alone && spmmi_csr_in_wave(block->n_rows, nnz, 0, used_cols, n, size) &&
@@ -186,8 +215,11 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
         limit = fit_wave(block, limit, most, slots / slices);
     }
     if (limit == 0) {
-        limit = nnz * slices / ((int64_t)n_sm * SEVERAL);
-        limit = limit < least ? least : limit > most ? most : limit;
+        const bool    few    = each * (double)slices > SEVERAL;
+        const int64_t lowest = few && LEAST_FEW > least ? LEAST_FEW : least;
+
+        limit = (int64_t)((double)nnz / (n_sm * each));
+        limit = limit < lowest ? lowest : limit > most ? most : limit;
     }
     return limit;
 }

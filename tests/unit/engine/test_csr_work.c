@@ -304,7 +304,7 @@ static void test_limit(void **state)
      * entries. */
     assert_int_equal(limit_of(SPMM_R_32F, 20, 128, few, false, &pieces), 200);
     assert_int_equal(limit_of(SPMM_R_64F, 20, 64, few, false, &pieces), 200);
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 128, many, true, &pieces), 200);
+    assert_int_equal(limit_of(SPMM_R_64F, 20, 128, 40000, true, &pieces), 400);
     assert_int_equal(limit_of(SPMM_R_32F, 10, 640, few, true, &pieces), 500);
     assert_int_equal(limit_of(SPMM_R_32F, 200, 1, few, true, &pieces), 2000);
     assert_int_equal(limit_of(SPMM_R_32F, 100, 128, few, true, &pieces), 1000);
@@ -314,4 +314,24 @@ static void test_limit(void **state)
     assert_int_equal(limit_of(SPMM_R_16F, 100000, 1000000, few, true, &pieces), 1024);
 }
 
-SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit);
+/* L2 has no room for B, but for a slice of it: more pieces than are resident for each of four; and
+ * not for a slice: short pieces, of wide rows the shortest. */
+static void test_limit_of_large(void **state)
+{
+    const int64_t fits = 10000, slice_fits = 20000, narrow_fits = 300000, narrow_barely = 350000,
+                  none_fits = 400000;
+    int64_t pieces;
+
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, fits, true, &pieces), 800);
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, slice_fits, true, &pieces), 400);
+    assert_int_equal(pieces, 30);
+    assert_int_equal(limit_of(SPMM_R_32F, 8, 512, slice_fits, true, &pieces), 192);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, narrow_fits, true, &pieces), 1000);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, narrow_barely, true, &pieces), 500);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 32, none_fits, true, &pieces), 500);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, none_fits, true, &pieces), 333);
+    assert_int_equal(limit_of(SPMM_R_32F, 100, 256, none_fits, false, &pieces), 333);
+    assert_int_equal(limit_of(SPMM_R_64F, 100, 128, none_fits, true, &pieces), 333);
+}
+
+SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit, test_limit_of_large);

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of docs/explanation/engines/csr_gpu.md: pieces, stores and where time goes."""
+
+import math
+
+from figures import fig
+from results import code, geomean, one, select, values
+
+PAGE = "docs/explanation/engines/csr_gpu.md"
+
+
+def short_pieces(page):
+    work = "src/engine/csr_gpu/work.c"
+
+    def constant(name):
+        return float(code(work, rf"\b{name} = ([0-9.e]+)"))
+
+    large = [r for r in select("trials/short_pieces.tsv", type="32f", N=512)
+             if r["mb"] > constant("all_bytes") / 1e6]
+    gain = values(large, "us_30", over="us_15")
+    page.says(f"rows of B in use have more than {fig(constant('all_bytes') / 1e6, 0)} MB",
+              f"slice has {fig(constant('beside'), 1)} thread blocks of a multiprocessor or more",
+              f"at N = 512 in FP32 {fig(geomean(gain))} times as fast as with "
+              f"{fig(float(code(work, r'SEVERAL += ([0-9]+)')), 0)} for all four slices, geometric "
+              f"mean of {fig(len(gain), 0)} matrices, least {fig(min(gain))} (memplus",
+              f"may now have {fig(float(code(work, r'LEAST_FEW = ([0-9]+)')), 0)} entries at least",
+              f"those of a slice have more than {fig(constant('slice_bytes') / 1e6, 0)} MB")
+
+    def of_two(n, number):
+        return " and ".join(
+            fig(values([one("trials/short_pieces.tsv", type="32f", N=n, matrix=m)], f"us_{number}",
+                       over="us_15")[0]) for m in ("DD", "REDDIT-BINARY"))
+
+    page.says(f"there are {fig(constant('beyond'), 0)} thread blocks for each slice, "
+              f"{of_two(32, 30)} times as fast on DD and REDDIT-BINARY at N = 32",
+              f"and {fig(constant('beyond_wide'), 0)} where the slice has 512 bytes, "
+              f"{of_two(128, 45)} times at N = 128")
+
+
+def stores(page):
+    def speed_ups(kind, least, most):
+        found = [r for r in select("trials/stores.tsv", type=kind) if least < r["mb"] <= most]
+        return values(found, "plain", over="streaming")
+
+    page.noted("definition", "have more than 60 MB it is")
+    bytes_all = float(code("kernels/operands.h", r"SPMM_STAYS ([0-9e]+)")) / 1e6
+    few = [speed_ups(kind, 0, bytes_all) for kind in ("32f", "64f")]
+    many = [geomean(speed_ups(kind, 60, math.inf)) for kind in ("32f", "64f")]
+    page.says(f"C have at most {fig(bytes_all, 0)} MB together",
+              f"which is {fig(geomean(few[0]))} times as fast in FP32 and {fig(geomean(few[1]))} "
+              f"times in FP64, geometric means, least {fig(min(few[0]))} both",
+              f"60 MB it is {fig(many[0])} and {fig(many[1])} times as fast")
+
+
+def stores_tc(page):
+    found = select("trials/stores_tc.tsv")
+    beside = {}
+    for r in found:
+        beside.setdefault(r["engine"] == "hrpb", []).append(r["mean"] / r["cusparse"])
+    page.says(f"`cvse`, {fig(min(beside[False]))} to {fig(max(beside[False]))} times as fast",
+              f"in `hrpb`, {fig(min(beside[True]))} to {fig(max(beside[True]))} times, where")
+
+
+def old_new(page):
+    def cell(kind, n):
+        gain, other = (values(select("trials/csr_old_new.tsv", type=kind, N=n, engine=e), "new",
+                              over="old") for e in ("csr-gpu", "cusparse"))
+        return f"{fig(geomean(gain))}, {fig(min(gain))}; {fig(geomean(other))}"
+
+    for kind, title in (("32f", "FP32"), ("tf32", "FP32 again, as for TF32"), ("64f", "FP64"),
+                        ("16f", "FP16")):
+        page.row(title, *("-" if (kind, n) == ("64f", 512) else cell(kind, n)
+                          for n in (32, 128, 512)))
+
+
+def stamps(page):
+    found = select("trials/stamps.tsv", N=32)
+    points = ("piece", "row_before", "first_tile", "first_rows_of_B", "entries", "end")
+
+    def median(numbers):
+        return sorted(numbers)[len(numbers) // 2]
+
+    at = {p: median([r[p] for r in found]) / 1980.0 for p in points}
+    page.says(f"medians of {fig(len(found), 0)} real matrices in FP32",
+              f"{fig(median([r['us'] - r['span'] / 1e3 for r in found]), 1)} us pass outside of the"
+              " kernel",
+              f"Inside, {fig(at['piece'], 1)} us go by until the piece is there, "
+              f"{fig(at['first_tile'] - at['piece'], 1)} us more until the first entries are, "
+              f"{fig(at['first_rows_of_B'] - at['first_tile'], 1)} us until their rows of B are, "
+              f"{fig(at['entries'] - at['first_rows_of_B'], 1)} us for all further entries, and "
+              f"{fig(at['end'] - at['entries'], 1)} us from the last entry on")
+    page.noted("trial", "as an empty one takes 4.45")
+    page.noted("definition", "at 1.98 GHz")
+
+
+def account(page):
+    """What moving bytes alone would take, in us behind a launch."""
+    once, fetched = [], []
+    for n in (32, 128, 512):
+        ratios = []
+        found = select("single_gpu_32f.default.tsv", N=n)
+        for r in found:
+            mb = (8 * r["nnz"] + 4 * n * (r["rows"] + r["cols"])) / 1e6
+            moved = mb / (5.5 if mb < 50 else 2.9)
+            each = (8 * r["nnz"] + 4 * n * (r["nnz"] + r["rows"])) / 7e6
+            cusparse = 1e3 * r["median_ms"] * r["ratio_to_cusparse"]
+            ratios.append((cusparse / (4.4 + moved), cusparse / (4.4 + max(moved, each))))
+        once.append(fig(geomean([a for a, _ in ratios]), 1))
+        fetched.append(fig(geomean([b for _, b in ratios])))
+    page.says(f"default options on {fig(len(found), 0)} real matrices",
+              f"could be {once[0]}, {once[1]} and {once[2]} in FP32 at N = 32, 128 and 512",
+              f"it is {fetched[0]}, {fetched[1]} and {fetched[2]}")
+    page.noted("definition", "L2 at 5.5 TB/s", "beyond 50 MB from memory at 2.9",
+               "behind those 4.4 us", "L2 at 7 TB/s")
+
+
+def quote(pages):
+    for part in (short_pieces, stores, stores_tc, old_new, stamps, account):
+        part(pages[PAGE])
