@@ -7,6 +7,7 @@ from figures import fig
 from results import code, geomean, one, select, values
 
 PAGE = "docs/explanation/engines/csr_gpu.md"
+TRIED = "docs/explanation/engines/tried.md"
 
 
 def short_pieces(page):
@@ -114,6 +115,41 @@ def account(page):
                "behind those 4.4 us", "L2 at 7 TB/s")
 
 
+def variants(page):
+    def speed_ups(kind, way):
+        widths = (32, 128, 512) if kind == "32f" else (32, 128)
+        return [fig(geomean(values([r for r in select("trials/csr_variants.tsv", type=kind, N=n)
+                                    if r[way]], way, over="us"))) for n in widths]
+
+    more, two, wide = (speed_ups("32f", "more_blocks"), speed_ups("32f", "two_rows"),
+                       speed_ups("64f", "more_blocks"))
+    page.says(f"instead of five is {more[0]}, {more[1]} and {more[2]} times as fast in FP32",
+              f"and eight thread blocks {two[0]}, {two[1]} and {two[2]} times",
+              f"with five instead of four {wide[0]} and {wide[1]} times")
+    page.noted("definition", "One wave of 256 threads with")
+
+
+def packed(page):
+    over, counts, gains, larger = [], [], {}, 0
+    for n in (32, 128, 512):
+        found = select("trials/packed.tsv", N=n)
+        over.append(fig(geomean(values(found, "us_packed", over="us"))))
+        counts.append(fig(len(found), 0))
+        gains[n] = values(found, "us_packed", over="us_plan")
+        larger += sum(r["check"] == "larger" for r in found)
+    plans = {n: fig(geomean([max(1.0, g) for g in gains[n]])) for n in gains}
+    page.says(f"together are {over[0]}, {over[1]} and {over[2]} times as fast as",
+              f"geometric means of {counts[0]}, {counts[1]} and {counts[2]} real matrices",
+              f"would make TF32 {plans[128]} times as fast at N = 128 and {plans[512]} times at 512",
+              f"where {fig(sum(g > 1.05 for g in gains[512]), 0)} matrices gain more than 1.05",
+              f"at most {fig(max(gains[512]))} (ca-AstroPh)",
+              f"and {fig(larger, 0)} of the products, of matrices")
+    page.noted("definition", "## TF32 in 16 bits", "fits into 16 bits exactly", "more than 2^29",
+               "gain more than 1.05", "by more than 5e-3")
+
+
 def quote(pages):
+    variants(pages[TRIED])
+    packed(pages[TRIED])
     for part in (short_pieces, stores, stores_tc, old_new, stamps, account):
         part(pages[PAGE])
