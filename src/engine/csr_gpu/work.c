@@ -34,7 +34,7 @@ static const double wave_bytes = 36e6, skewed_bytes = 16e6, skewed = 64.0; /* lo
  * the other: where L2 has no room for all of B, a slice should have more than are resident, so that
  * few of them run beside those of the next one; and where it has none for a slice, short pieces
  * have fewer rows of B in use at a time, the wider the rows the shorter
- * (bench/results/trials/short_pieces.tsv). */
+ * (bench/results/trials/csr_gpu/short_pieces.tsv). */
 static const double all_bytes = 24e6, slice_bytes = 40e6, l2_bytes = 48e6, beside = 7.5,
                     beyond = 30.0, beyond_wide = 45.0;
 

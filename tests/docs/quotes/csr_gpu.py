@@ -8,6 +8,7 @@ from results import code, geomean, one, select, values
 
 PAGE = "docs/explanation/engines/csr_gpu.md"
 TRIED = "docs/explanation/engines/tried.md"
+FOLDER = "trials/csr_gpu/"
 
 
 def short_pieces(page):
@@ -16,7 +17,7 @@ def short_pieces(page):
     def constant(name):
         return float(code(work, rf"\b{name} = ([0-9.e]+)"))
 
-    large = [r for r in select("trials/short_pieces.tsv", type="32f", N=512)
+    large = [r for r in select(FOLDER + "short_pieces.tsv", type="32f", N=512)
              if r["mb"] > constant("all_bytes") / 1e6]
     gain = values(large, "us_30", over="us_15")
     page.says(f"rows of B in use have more than {fig(constant('all_bytes') / 1e6, 0)} MB",
@@ -29,7 +30,7 @@ def short_pieces(page):
 
     def of_two(n, number):
         return " and ".join(
-            fig(values([one("trials/short_pieces.tsv", type="32f", N=n, matrix=m)], f"us_{number}",
+            fig(values([one(FOLDER + "short_pieces.tsv", type="32f", N=n, matrix=m)], f"us_{number}",
                        over="us_15")[0]) for m in ("DD", "REDDIT-BINARY"))
 
     page.says(f"there are {fig(constant('beyond'), 0)} thread blocks for each slice, "
@@ -40,7 +41,7 @@ def short_pieces(page):
 
 def stores(page):
     def speed_ups(kind, least, most):
-        found = [r for r in select("trials/stores.tsv", type=kind) if least < r["mb"] <= most]
+        found = [r for r in select(FOLDER + "stores.tsv", type=kind) if least < r["mb"] <= most]
         return values(found, "plain", over="streaming")
 
     page.noted("definition", "have more than 60 MB it is")
@@ -54,7 +55,7 @@ def stores(page):
 
 
 def stores_tc(page):
-    found = select("trials/stores_tc.tsv")
+    found = select(FOLDER + "stores_tc.tsv")
     beside = {}
     for r in found:
         beside.setdefault(r["engine"] == "hrpb", []).append(r["mean"] / r["cusparse"])
@@ -64,7 +65,7 @@ def stores_tc(page):
 
 def old_new(page):
     def cell(kind, n):
-        gain, other = (values(select("trials/csr_old_new.tsv", type=kind, N=n, engine=e), "new",
+        gain, other = (values(select(FOLDER + "old_new.tsv", type=kind, N=n, engine=e), "new",
                               over="old") for e in ("csr-gpu", "cusparse"))
         return f"{fig(geomean(gain))}, {fig(min(gain))}; {fig(geomean(other))}"
 
@@ -75,7 +76,7 @@ def old_new(page):
 
 
 def stamps(page):
-    found = select("trials/stamps.tsv", N=32)
+    found = select(FOLDER + "stamps.tsv", N=32)
     points = ("piece", "row_before", "first_tile", "first_rows_of_B", "entries", "end")
 
     def median(numbers):
@@ -118,7 +119,7 @@ def account(page):
 def variants(page):
     def speed_ups(kind, way):
         widths = (32, 128, 512) if kind == "32f" else (32, 128)
-        return [fig(geomean(values([r for r in select("trials/csr_variants.tsv", type=kind, N=n)
+        return [fig(geomean(values([r for r in select(FOLDER + "variants.tsv", type=kind, N=n)
                                     if r[way]], way, over="us"))) for n in widths]
 
     more, two, wide = (speed_ups("32f", "more_blocks"), speed_ups("32f", "two_rows"),
@@ -132,7 +133,7 @@ def variants(page):
 def packed(page):
     over, counts, gains, larger = [], [], {}, 0
     for n in (32, 128, 512):
-        found = select("trials/packed.tsv", N=n)
+        found = select(FOLDER + "packed.tsv", N=n)
         over.append(fig(geomean(values(found, "us_packed", over="us"))))
         counts.append(fig(len(found), 0))
         gains[n] = values(found, "us_packed", over="us_plan")
@@ -140,7 +141,8 @@ def packed(page):
     plans = {n: fig(geomean([max(1.0, g) for g in gains[n]])) for n in gains}
     page.says(f"together are {over[0]}, {over[1]} and {over[2]} times as fast as",
               f"geometric means of {counts[0]}, {counts[1]} and {counts[2]} real matrices",
-              f"would make TF32 {plans[128]} times as fast at N = 128 and {plans[512]} times at 512",
+              f"would make TF32 {plans[128]} times as fast at N = 128 and {plans[512]} times at "
+              "512",
               f"where {fig(sum(g > 1.05 for g in gains[512]), 0)} matrices gain more than 1.05",
               f"at most {fig(max(gains[512]))} (ca-AstroPh)",
               f"and {fig(larger, 0)} of the products, of matrices")
