@@ -29,9 +29,9 @@ def short_pieces(page):
               f"those of a slice have more than {fig(constant('slice_bytes') / 1e6, 0)} MB")
 
     def of_two(n, number):
-        return " and ".join(
-            fig(values([one(FOLDER + "short_pieces.tsv", type="32f", N=n, matrix=m)], f"us_{number}",
-                       over="us_15")[0]) for m in ("DD", "REDDIT-BINARY"))
+        found = [one(FOLDER + "short_pieces.tsv", type="32f", N=n, matrix=m)
+                 for m in ("DD", "REDDIT-BINARY")]
+        return " and ".join(fig(gain) for gain in values(found, f"us_{number}", over="us_15"))
 
     page.says(f"there are {fig(constant('beyond'), 0)} thread blocks for each slice, "
               f"{of_two(32, 30)} times as fast on DD and REDDIT-BINARY at N = 32",
