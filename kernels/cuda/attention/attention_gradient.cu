@@ -27,19 +27,9 @@ template <typename Half> Kernel *kernel_for(int height, int windows, bool key)
                             : attention_gradient<Half, kMost, 1, 1, kThreads, false>;
 }
 
-/* All of shared memory, of which kernels get less without asking. */
 template <typename Half> cudaError_t load(int height, int windows, bool key)
 {
-    Kernel *const kernel = kernel_for<Half>(height, windows, key);
-    int           device = 0, most = 0;
-    cudaError_t   code = cudaGetDevice(&device);
-
-    if (code == cudaSuccess) {
-        code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    }
-    return code != cudaSuccess || kernel == NULL
-               ? code
-               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    return allow_shared(kernel_for<Half>(height, windows, key));
 }
 
 cudaError_t run(const spmm_attention_windows_t &mask, const spmm_attention_gradient_t &args,

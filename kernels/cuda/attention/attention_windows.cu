@@ -32,22 +32,13 @@ template <typename Half> Kernel *kernel_for(const spmm_attention_windows_t &mask
     return mask.height == 8 ? kernel_for<Half, 128, 1>(mask) : kernel_for<Half, 128, 2>(mask);
 }
 
-/* All of shared memory, of which kernels get less without asking. */
 template <typename Half> cudaError_t load(int height, int windows, int64_t k)
 {
-    spmm_attention_windows_t mask   = {};
-    int                      device = 0, most = 0;
-    cudaError_t              code = cudaGetDevice(&device);
+    spmm_attention_windows_t mask = {};
 
-    mask.height          = height;
-    mask.windows         = windows;
-    Kernel *const kernel = kernel_for<Half>(mask, k);
-    if (code == cudaSuccess) {
-        code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    }
-    return code != cudaSuccess || kernel == NULL
-               ? code
-               : cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    mask.height  = height;
+    mask.windows = windows;
+    return allow_shared(kernel_for<Half>(mask, k));
 }
 
 template <typename Half> cudaError_t load_all()

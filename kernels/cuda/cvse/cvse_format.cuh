@@ -42,6 +42,30 @@ template <typename Half, typename Element, int kTiles> struct Cvse {
     }
 };
 
+/** alpha x + beta C, to kLine elements of C at once. */
+template <int kLine, typename Out>
+__device__ __forceinline__ void store_line(const spmm_tc_mm_args_t &args, Out *c, const float *x)
+{
+    const float      alpha = (float)args.x.alpha.re, beta = (float)args.x.beta.re;
+    Pack<Out, kLine> y = {};
+
+    if (args.x.beta.re != 0.0) {
+        y = *(const Pack<Out, kLine> *)c;
+    }
+#pragma unroll
+    for (int e = 0; e < kLine; e++) {
+        const float product = alpha * x[e];
+
+        y.at[e] = Narrow<Out>::from(args.x.beta.re == 0.0 ? product
+                                                          : product + beta * widen<float>(y.at[e]));
+    }
+    if constexpr (sizeof y == 8) {
+        __stcs((int2 *)c, *(const int2 *)&y);
+    } else {
+        __stcs((int4 *)c, *(const int4 *)&y);
+    }
+}
+
 /** Blocks that a warp is about to multiply. */
 template <typename Half, int kTiles> struct alignas(16) CvseRing {
     Half    values[kCvseRing][kCvseK * 8 * kTiles];

@@ -3,123 +3,133 @@
  *  CVSE where windows share most rows of B, as those of pruned weights do: a thread block keeps 32
  *  or 64 columns of all of B in shared memory and multiplies windows of 8 rows with them.
  *
- *  - One warp asks for B by a tensor map, 128 rows at a time, and is done.  The others read the
- *    lists of their first window meanwhile, and multiply a batch of blocks when the last row of B
- *    that it names has arrived.
+ *  - One warp makes the barriers and asks for B by a tensor map, 128 rows at a time.  The others
+ *    read the lists of their first window meanwhile, and multiply two blocks when the last row of B
+ *    that these name has arrived.
  *  - A tile of B^T, the m16 side of mma.m16n8k16, is one ldmatrix of rows wherever they stand.
  *    All those of two blocks are under way before their first mma.
- *  - Sums go through shared memory to lanes that have 8 columns of a row.
+ *  - Two warps share a window where there are enough of them, and one adds up their sums.
+ *  - Code that runs once waits for instructions from L2, so there is little of it.
  */
 #ifndef SPMM_CVSE_SLAB_CUH
 #define SPMM_CVSE_SLAB_CUH
 
 #include <cuda.h>
 
-#include "cuda/cvse/cvse_format.cuh"
+#include "cuda/cvse/cvse_slab_sums.cuh"
 
 namespace spmmi
 {
-
-__device__ __forceinline__ uint32_t in_shared(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
-/* Of four 8x8 matrices the rows that lanes name, transposed. */
-__device__ __forceinline__ void load_transposed(uint32_t (&to)[4], uint32_t row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(row)
-                 : "memory");
-}
 
 /** What a launch of the kernel needs beside the product. */
 struct CvseSlabWork {
     int32_t n_rows; /**< of B, up to a multiple of SPMM_CVSE_SLAB_ROWS */
     int32_t rounds; /**< windows of a warp */
+    int32_t team;   /**< warps that share them: 1 or 2 */
 };
 
 template <typename Half, typename Out, int kCols> struct CvseSlab {
-    using Format                 = Cvse<Half, Out, 1>;
-    static constexpr int kParts  = kCols / 16; /* mma for a block */
-    static constexpr int kRow    = kCols * (int)sizeof(Half);
-    static constexpr int kChunk  = SPMM_CVSE_SLAB_ROWS;
-    static constexpr int kBatch  = 4;         /* blocks whose lists a lane holds */
-    static constexpr int kStride = kCols + 4; /* of a row of sums: no two lanes share a bank */
-    static constexpr int kLine   = 16 / (int)sizeof(Out);
+    using Format                = Cvse<Half, Out, 1>;
+    using Sums                  = CvseSlabSums<Half, Out, kCols>;
+    static constexpr int kMma   = Sums::kMma;
+    static constexpr int kRow   = kCols * (int)sizeof(Half);
+    static constexpr int kChunk = SPMM_CVSE_SLAB_ROWS;
+    static constexpr int kBatch = 4; /* blocks whose lists a lane holds */
+    static constexpr int kStep  = 2; /* blocks that are multiplied together */
 
-    const Format            &A;
-    const spmm_tc_mm_args_t &args;
-    const CvseSlabWork       work;
-    const int                lane, warp, n_warps, first; /* first column */
-    char *const              slab;                       /* [n_rows] and a row of zeros */
-    uint64_t *const          arrived;                    /* a barrier for each chunk of rows */
-    float *const             room;                       /* of this warp: [8, kStride] */
-    int32_t                  col[kBatch];
-    uint2                    a[kBatch];
-    int                      window;    /* of this warp, the next */
-    int2                     blocks;    /* its first, and behind its last */
-    int                      ready = 0; /* chunks that are known to have arrived */
-    float                    sum[kParts][4];
+    const Format      &A;
+    const CvseSlabWork work;
+    const int          lane, warp, n_warps;
+    char *const        slab;    /* [n_rows] and a row of zeros */
+    uint64_t *const    arrived; /* a barrier for each chunk of rows */
+    Sums               sums;
+    int32_t            col[kBatch];
+    uint2              a[kBatch];
+    int                window;    /* of this warp */
+    int2               blocks;    /* its first, and behind its last */
+    int                ready = 0; /* chunks that are known to have arrived */
 
     __device__ __forceinline__ CvseSlab(const Format &format, const spmm_tc_mm_args_t &mm,
                                         const CvseSlabWork &w, char *shared)
-        : A(format), args(mm), work(w), lane((int)threadIdx.x % kWarp),
-          warp((int)threadIdx.x / kWarp), n_warps((int)blockDim.x / kWarp - 1),
-          first((int)blockIdx.x * kCols),
-          slab(shared + (SPMM_CVSE_SLAB_ALIGN - in_shared(shared) % SPMM_CVSE_SLAB_ALIGN) %
+        : A(format), work(w), lane((int)threadIdx.x % kWarp), warp((int)threadIdx.x / kWarp),
+          n_warps((int)blockDim.x / kWarp - 1),
+          slab(shared + (SPMM_CVSE_SLAB_ALIGN - shared_address(shared) % SPMM_CVSE_SLAB_ALIGN) %
                             SPMM_CVSE_SLAB_ALIGN),
           arrived((uint64_t *)(slab + (size_t)w.n_rows * kRow + SPMM_CVSE_SLAB_ZEROS)),
-          room((float *)(arrived + SPMM_CVSE_SLAB_CHUNKS) + warp * 8 * kStride)
+          sums(format, mm, (float *)(arrived + SPMM_CVSE_SLAB_CHUNKS) + warp * Sums::kRoom)
     {
+    }
+
+    /* The row of zeros, and barriers that expect their chunks. */
+    __device__ __forceinline__ void prepare(const CUtensorMap &map) const
+    {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        ((int *)(slab + (size_t)work.n_rows * kRow))[lane] = 0;
+        if (lane == 0) {
+            asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+            for (int k = 0; k < work.n_rows / kChunk; k++) {
+                const uint32_t bar = shared_address(arrived + k);
+
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+            }
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            for (int k = 0; k < work.n_rows / kChunk; k++) {
+                const uint32_t bar = shared_address(arrived + k);
+
+                asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar),
+                             "r"(kChunk * kRow)
+                             : "memory");
+            }
+        }
+        __syncwarp();
+#endif
     }
 
     __device__ __forceinline__ void ask_for_b(const CUtensorMap &map) const
     {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-        const int n_chunks = work.n_rows / kChunk;
-
-        for (int k = 0; k < n_chunks; k++) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(in_shared(arrived + k))
-                         : "memory");
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        for (int k = 0; k < n_chunks; k++) {
-            const uint32_t bar = in_shared(arrived + k);
-
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar),
-                         "r"(kChunk * kRow)
-                         : "memory");
+        for (int k = 0; lane == 0 && k < work.n_rows / kChunk; k++) {
             asm volatile(
                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
-                "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(in_shared(slab) + k * kChunk * kRow),
-                "l"(&map), "r"(first), "r"(k * kChunk), "r"(bar)
+                "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(slab) + k * kChunk * kRow),
+                "l"(&map), "r"(sums.first), "r"(k * kChunk), "r"(shared_address(arrived + k))
                 : "memory");
         }
 #endif
     }
 
-    __device__ __forceinline__ void wait_for_chunk(int k) const
+    /* All chunks up to number @p last. */
+    __device__ __forceinline__ void wait_for_b(int last)
     {
+        for (; ready <= last; ready++) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-        asm volatile("{\n"
-                     ".reg .pred there;\n"
-                     "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 there, [%0], 0;\n"
-                     "@there bra DONE;\n"
-                     "bra AGAIN;\n"
-                     "DONE:\n"
-                     "}" ::"r"(in_shared(arrived + k))
-                     : "memory");
+            asm volatile("{\n"
+                         ".reg .pred there;\n"
+                         "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 there, [%0], 0;\n"
+                         "@there bra DONE;\n"
+                         "bra AGAIN;\n"
+                         "DONE:\n"
+                         "}" ::"r"(shared_address(arrived + ready))
+                         : "memory");
 #endif
+        }
     }
 
+    /* Of a window those of this warp. */
     __device__ __forceinline__ int2 blocks_of(int window) const
     {
-        return window < A.n_windows
-                   ? make_int2(__ldg(A.window_ptr + window), __ldg(A.window_ptr + window + 1))
-                   : make_int2(0, 0);
+        int2 b = make_int2(0, 0);
+
+        if (window < A.n_windows) {
+            b = make_int2(__ldg(A.window_ptr + window), __ldg(A.window_ptr + window + 1));
+            if (work.team > 1) {
+                const int half = (b.x + b.y) / 2;
+
+                b = warp % 2 == 0 ? make_int2(b.x, half) : make_int2(half, b.y);
+            }
+        }
+        return b;
     }
 
     /* Lists and values of a batch.  Row k of the mma is place k / 2 + 4 (k % 2) of a half block,
@@ -148,7 +158,7 @@ template <typename Half, typename Out, int kCols> struct CvseSlab {
     }
 
     /* Sums of an FP32 C are rounded to nearest from block to block, as those of CvseRows. */
-    __device__ __forceinline__ void add(float (&to)[4], const uint32_t (&b)[4], uint2 x) const
+    __device__ __forceinline__ static void add(float (&to)[4], const uint32_t (&b)[4], uint2 x)
     {
         if constexpr (std::is_same_v<Out, float>) {
             float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -163,127 +173,94 @@ template <typename Half, typename Out, int kCols> struct CvseSlab {
         }
     }
 
+    /* Two blocks, by the rows of B that this lane names. */
+    __device__ __forceinline__ void step(const int (&at)[kStep], const uint2 (&x)[kStep])
+    {
+        uint32_t b[kStep][kMma][4];
+
+#pragma unroll
+        for (int e = 0; e < kStep * kMma; e++) {
+            const int i = e % kMma, h = e / kMma;
+            const int word = turn(at[h]) ^ lane / 8 % 2 ^ 2 * i;
+
+            load_matrices(b[h][i], shared_address(slab) + (uint32_t)(at[h] * kRow + 16 * word));
+        }
+#pragma unroll
+        for (int e = 0; e < kStep * kMma; e++) {
+            add(sums.sum[e % kMma], b[e / kMma][e % kMma], x[e / kMma]);
+        }
+    }
+
     /* The batch of blocks [begin, end) that was read; reads [next, next_end) meanwhile. */
     __device__ __forceinline__ void multiply(int begin, int end, int next, int next_end)
     {
-        uint32_t row[kBatch], swap[kBatch];
-        uint2    x[kBatch];
-        int      last = -1;
+        const int n_chunks = work.n_rows / kChunk;
+        int       at[kBatch / kStep][kStep];
+        uint2     x[kBatch / kStep][kStep];
 
 #pragma unroll
         for (int k = 0; k < kBatch; k++) {
-            const int at = col[k] >= 0 ? col[k] : work.n_rows;
-
-            last    = max(last, col[k]);
-            row[k]  = in_shared(slab) + at * kRow;
-            swap[k] = (uint32_t)(turn(at) ^ lane / 8 % 2);
-            x[k]    = a[k];
+            at[k / kStep][k % kStep] = col[k] >= 0 ? col[k] : work.n_rows;
+            x[k / kStep][k % kStep]  = a[k];
         }
         read(next, next_end);
-        last = __reduce_max_sync(0xffffffffu, last) / kChunk;
-        for (; ready <= last; ready++) {
-            wait_for_chunk(ready);
-        }
 #pragma unroll
-        for (int k = 0; k < kBatch; k += 2) {
-            uint32_t b[2][kParts][4];
-
-            if (begin + k >= end) {
+        for (int k = 0; k < kBatch / kStep; k++) {
+            if (begin + k * kStep >= end) {
                 break;
             }
-#pragma unroll
-            for (int e = 0; e < 2 * kParts; e++) {
-                const int i = e % kParts, h = e / kParts;
-
-                load_transposed(b[h][i], row[k + h] + ((swap[k + h] ^ (uint32_t)(2 * i)) << 4));
-            }
-#pragma unroll
-            for (int e = 0; e < 2 * kParts; e++) {
-                add(sum[e % kParts], b[e / kParts][e % kParts], x[k + e / kParts]);
-            }
-        }
-    }
-
-    __device__ __forceinline__ bool is_finite() const
-    {
-        float bad = 0.0f;
+            if (ready < n_chunks) {
+                int last = 0; /* places without a column wait for nothing */
 
 #pragma unroll
-        for (int k = 0; k < 4 * kParts; k++) {
-            bad = taint((&sum[0][0])[k], bad);
-        }
-        return __all_sync(0xffffffffu, bad == 0.0f);
-    }
-
-    __device__ __forceinline__ void store_line(Out *c, const float *x) const
-    {
-        struct alignas(16) Line {
-            Out at[kLine];
-        } y               = {};
-        const float alpha = (float)args.x.alpha.re, beta = (float)args.x.beta.re;
-
-        if (args.x.beta.re != 0.0) {
-            y = *(const Line *)c;
-        }
-#pragma unroll
-        for (int e = 0; e < kLine; e++) {
-            const float product = alpha * x[e];
-
-            y.at[e] = Narrow<Out>::from(
-                args.x.beta.re == 0.0 ? product : product + beta * widen<float>(y.at[e]));
-        }
-        __stcs((int4 *)c, *(const int4 *)&y);
-    }
-
-    __device__ __forceinline__ void store(int window) const
-    {
-        constexpr int kUnits = kCols / 8; /* of 8 columns in a row */
-        const int     g = lane / 4, t = lane % 4;
-
-#pragma unroll
-        for (int i = 0; i < kParts; i++) {
-            float *const to = room + 2 * t * kStride + 16 * i + g;
-
-            to[0] = sum[i][0], to[kStride] = sum[i][1];
-            to[8] = sum[i][2], to[kStride + 8] = sum[i][3];
-        }
-        __syncwarp();
-#pragma unroll
-        for (int unit = lane; unit < 8 * kUnits; unit += kWarp) {
-            const float *const x   = room + unit / kUnits * kStride + unit % kUnits * 8;
-            const int64_t      row = (int64_t)window * 8 + unit / kUnits;
-            const int64_t      j   = first + unit % kUnits * 8;
-
-            if (row < A.n_rows && j < args.x.n) {
-                const int64_t to = args.row_map == NULL ? row : __ldg(args.row_map + row);
-                Out *const    c  = (Out *)args.x.C + to * args.x.ldc + j;
-
-#pragma unroll
-                for (int e = 0; e < 8; e += kLine) {
-                    store_line(c + e, x + e);
+                for (int h = 0; h < kStep; h++) {
+                    last = max(last, at[k][h] < work.n_rows ? at[k][h] : 0);
                 }
+                wait_for_b(__reduce_max_sync(0xffffffffu, last) / kChunk);
             }
+            step(at[k], x[k]);
         }
-        __syncwarp();
+    }
+
+    /* The second warp of a team leaves its sums to the first. */
+    __device__ __forceinline__ void add_up()
+    {
+        const int barrier = 2 + warp / 2;
+
+        if (warp % 2 != 0) {
+            sums.leave();
+        }
+        meet(barrier);
+        if (warp % 2 == 0) {
+            sums.take(sums.room + Sums::kRoom);
+        }
+        meet(barrier);
+    }
+
+    /* Both warps of a team. */
+    __device__ __forceinline__ static void meet(int barrier)
+    {
+        asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "n"(2 * kWarp) : "memory");
     }
 
     __device__ __forceinline__ void begin()
     {
-        window = (int)blockIdx.y * n_warps * work.rounds + warp;
+        const int mine = (int)blockIdx.x * (n_warps / work.team) * work.rounds;
+
+        window = mine + warp / work.team;
         blocks = blocks_of(window);
         read(blocks.x, blocks.y);
     }
 
     __device__ __forceinline__ void run()
     {
-        for (int round = 0; round < work.rounds; round++, window += n_warps) {
-            const bool more = round + 1 < work.rounds;
-            const int2 next = more ? blocks_of(window + n_warps) : make_int2(0, 0);
+        const int step = n_warps / work.team;
 
-#pragma unroll
-            for (int k = 0; k < 4 * kParts; k++) {
-                (&sum[0][0])[k] = 0.0f;
-            }
+        for (int round = 0; round < work.rounds; round++, window += step) {
+            const bool more = round + 1 < work.rounds;
+            const int2 next = more ? blocks_of(window + step) : make_int2(0, 0);
+
+            sums.clear();
             for (int b = blocks.x; b < blocks.y; b += kBatch) {
                 const bool here = b + kBatch < blocks.y;
 
@@ -293,20 +270,26 @@ template <typename Half, typename Out, int kCols> struct CvseSlab {
                 read(next.x, next.y);
             }
             blocks = next;
-            if (window >= A.n_windows) {
-                continue;
+            if (work.team > 1) {
+                add_up();
             }
-            if (is_finite()) {
-                store(window);
-            } else {
-                repair_tile(A, args, window, first, kCols);
+            if (window < A.n_windows && warp % work.team == 0) {
+                sums.store(window);
             }
         }
-        for (int n_chunks = work.n_rows / kChunk; ready < n_chunks; ready++) {
-            wait_for_chunk(ready); /* nothing may arrive behind the end */
-        }
+        wait_for_b(work.n_rows / kChunk - 1); /* nothing may arrive behind the end */
     }
 };
+
+/* All threads of warps that multiply wait for those of the one that prepares, which does not. */
+__device__ __forceinline__ void wait_until_prepared()
+{
+    asm volatile("barrier.cta.sync.aligned 1, %0;" ::"r"(blockDim.x) : "memory");
+}
+__device__ __forceinline__ void say_prepared()
+{
+    asm volatile("barrier.cta.arrive.aligned 1, %0;" ::"r"(blockDim.x) : "memory");
+}
 
 template <typename Half, typename Out, int kCols>
 __global__ void __launch_bounds__((SPMM_CVSE_SLAB_WARPS + 1) * kWarp, 1)
@@ -318,20 +301,14 @@ __global__ void __launch_bounds__((SPMM_CVSE_SLAB_WARPS + 1) * kWarp, 1)
     extern __shared__ char     shared[];
     CvseSlab<Half, Out, kCols> block(A, args, work, shared);
 
-    const bool multiplies = block.warp < block.n_warps;
-
-    if (multiplies) {
+    if (block.warp < block.n_warps) {
         block.begin();
-    } else {
-        if (block.lane == 0) {
-            block.ask_for_b(map);
-        }
-        __syncwarp();
-        ((int *)(block.slab + (size_t)work.n_rows * block.kRow))[block.lane] = 0;
-    }
-    __syncthreads(); /* the barriers and the row of zeros are there */
-    if (multiplies) {
+        wait_until_prepared();
         block.run();
+    } else {
+        block.prepare(map);
+        say_prepared();
+        block.ask_for_b(map);
     }
 }
 

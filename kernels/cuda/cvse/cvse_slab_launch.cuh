@@ -73,36 +73,24 @@ template <typename Half, typename Out> struct CvseSlabKernels {
     {
         const auto kernel =
             slab.columns == 64 ? cvse_slab_mm<Half, Out, 64> : cvse_slab_mm<Half, Out, 32>;
-        const int64_t      slabs  = ceil_div(args.x.n, slab.columns);
-        const int64_t      groups = slabs < n_sm ? n_sm / slabs : 1;
-        const int64_t      rounds = ceil_div(A.n_windows, groups * slab.n_warps);
-        const CvseSlabWork work   = {spmmi_cvse_slab_rows(slab.n_cols), (int32_t)rounds};
+        const spmm_cvse_slab_work_t share =
+            spmmi_cvse_slab_work(slab.columns, slab.n_warps, A.n_windows, args.x.n, n_sm);
+        const CvseSlabWork work = {spmmi_cvse_slab_rows(slab.n_cols), share.rounds, share.team};
 
-        return launch_with(
-            spmmi_cvse_slab_bytes(slab.columns, slab.n_warps, slab.n_cols), kernel,
-            dim3((unsigned)slabs, (unsigned)ceil_div(A.n_windows, slab.n_warps * rounds)),
-            dim3((unsigned)(slab.n_warps + 1) * kWarp), stream, map, A, args, work);
+        return launch_with(spmmi_cvse_slab_bytes(slab.columns, slab.n_warps, slab.n_cols), kernel,
+                           dim3((unsigned)share.blocks, (unsigned)share.slabs),
+                           dim3((unsigned)(slab.n_warps + 1) * kWarp), stream, map, A, args, work);
     }
 
-    /* All the shared memory that a thread block may have. */
     static cudaError_t preload()
     {
-        int         device, most = 0;
-        cudaError_t code = spmmi::preload(cvse_slab_mm<Half, Out, 64>, cvse_slab_mm<Half, Out, 32>);
+        const cudaError_t code =
+            spmmi::preload(cvse_slab_mm<Half, Out, 64>, cvse_slab_mm<Half, Out, 32>);
 
         (void)tensor_map_encoder();
-        code = code == cudaSuccess ? cudaGetDevice(&device) : code;
-        code = code == cudaSuccess
-                   ? cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
-                   : code;
-        code = code == cudaSuccess
-                   ? cudaFuncSetAttribute(cvse_slab_mm<Half, Out, 64>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize, most)
-                   : code;
-        return code == cudaSuccess
-                   ? cudaFuncSetAttribute(cvse_slab_mm<Half, Out, 32>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize, most)
-                   : code;
+        return code != cudaSuccess
+                   ? code
+                   : allow_shared(cvse_slab_mm<Half, Out, 64>, cvse_slab_mm<Half, Out, 32>);
     }
 };
 

@@ -122,32 +122,6 @@ struct CvseSums {
         return kSwap ? column(load, 0) + 8 * (line - g % 2) + 4 * (g % 2) : column(load, 0);
     }
 
-    struct alignas(sizeof(Out) * kLine) Line {
-        Out at[kLine];
-    };
-
-    __device__ __forceinline__ void store_line(Out *c, const float *x) const
-    {
-        const float alpha = (float)args.x.alpha.re, beta = (float)args.x.beta.re;
-        Line        y = {};
-
-        if (args.x.beta.re != 0.0) {
-            y = *(const Line *)c;
-        }
-#pragma unroll
-        for (int e = 0; e < kLine; e++) {
-            const float product = alpha * x[e];
-
-            y.at[e] = Narrow<Out>::from(
-                args.x.beta.re == 0.0 ? product : product + beta * widen<float>(y.at[e]));
-        }
-        if constexpr (sizeof y == 8) {
-            __stcs((int2 *)c, *(const int2 *)&y);
-        } else {
-            __stcs((int4 *)c, *(const int4 *)&y);
-        }
-    }
-
     __device__ __forceinline__ void store_load(Out *c, int load, const Pack<float, kElems> &x) const
     {
         if constexpr (kWide) {
@@ -156,7 +130,7 @@ struct CvseSums {
                 const int j = line_column(load, line);
 
                 if (j >= slice) {
-                    store_line(c + j, x.at + line * kLine);
+                    store_line<kLine>(args, c + j, x.at + line * kLine);
                 }
             }
         } else {

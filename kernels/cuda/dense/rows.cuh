@@ -296,7 +296,24 @@ template <typename... Kernels> cudaError_t preload(Kernels *...kernels)
     return code;
 }
 
-/** The same for kernels that live by L1: all that shared memory leaves of it. */
+/** Let kernels have all the shared memory of a thread block, of which they get less without asking;
+ *  NULL: no kernel. */
+template <typename... Kernels> cudaError_t allow_shared(Kernels *...kernels)
+{
+    int         device = 0, most = 0;
+    cudaError_t code = cudaGetDevice(&device);
+
+    code = code == cudaSuccess
+               ? cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
+               : code;
+    ((code = code == cudaSuccess && kernels != NULL
+                 ? cudaFuncSetAttribute(kernels, cudaFuncAttributeMaxDynamicSharedMemorySize, most)
+                 : code),
+     ...);
+    return code;
+}
+
+/** Load kernels that live by L1: all that shared memory leaves of it. */
 template <typename... Kernels> cudaError_t preload_cached(Kernels *...kernels)
 {
     cudaError_t code = preload(kernels...);

@@ -178,6 +178,18 @@ __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], uint32_t addres
                  : "memory");
 }
 
+/** The reverse: word k of all lanes is a matrix, the rows of which, once it is turned, go to what
+ *  lanes 8 k to 8 k + 7 name. */
+__device__ __forceinline__ void store_matrices(uint32_t address, const uint32_t (&v)[4])
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+        "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
+        : "memory");
+#endif
+}
+
 __device__ __forceinline__ void store_shared(uint32_t address, const uint32_t (&v)[4])
 {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),

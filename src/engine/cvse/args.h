@@ -72,6 +72,29 @@ SPMM_BOTH static inline int64_t spmmi_cvse_slab_bytes(int32_t columns, int32_t n
            SPMM_CVSE_SLAB_ZEROS + 8 * SPMM_CVSE_SLAB_CHUNKS + (int64_t)n_warps * 32 * (columns + 4);
 }
 
+/** How thread blocks share a product with slabs. */
+typedef struct {
+    int32_t slabs;  /**< of columns */
+    int32_t blocks; /**< thread blocks of a slab */
+    int32_t team;   /**< warps that share a window: 2 where a thread block has enough, else 1 */
+    int32_t rounds; /**< windows of a team, one after the other */
+} spmm_cvse_slab_work_t;
+
+/** One wave of thread blocks where the windows are enough for it.
+ *  @param[in] n_windows  at least 1 */
+SPMM_BOTH static inline spmm_cvse_slab_work_t
+spmmi_cvse_slab_work(int32_t columns, int32_t n_warps, int32_t n_windows, int64_t n, int32_t n_sm)
+{
+    const int64_t slabs = (n + columns - 1) / columns, wave = slabs < n_sm ? n_sm / slabs : 1;
+    const int64_t each          = (n_windows + wave - 1) / wave; /* windows of a thread block */
+    spmm_cvse_slab_work_t w     = {.slabs = (int32_t)slabs, .team = 2 * each <= n_warps ? 2 : 1};
+    const int64_t         teams = n_warps / w.team;
+
+    w.rounds = (int32_t)((each + teams - 1) / teams);
+    w.blocks = (int32_t)((n_windows + teams * w.rounds - 1) / (teams * w.rounds));
+    return w;
+}
+
 /** Where place @p p of a block stands in its list: lane 4 g + t of the product reads places t, t +
  *  4, t + 8 and t + 12 as one 16-byte word. */
 SPMM_BOTH static inline int32_t spmmi_cvse_col_at(int32_t p)
