@@ -40,7 +40,7 @@ static int next_bank(const banks_t *left, const int taken[])
     return best;
 }
 
-/* @param queue  room for the places of the window */
+/* @param queue  room for as many places as the window has */
 static void deal_window(const spmm_cvse_t *f, int32_t w, int32_t *queue, int32_t *from)
 {
     const int64_t first  = (int64_t)f->window_ptr[w] * WIDTH;
@@ -73,10 +73,11 @@ static void deal_window(const spmm_cvse_t *f, int32_t w, int32_t *queue, int32_t
     }
 }
 
-spmm_status_t spmmi_cvse_deal(spmm_env_t *env, const spmm_cvse_t *format, int32_t **from)
+spmm_status_t spmmi_cvse_deal(spmm_env_t *env, const spmm_cvse_t *format, int threads,
+                              int32_t **from)
 {
     const int64_t places = places_of(format);
-    int32_t      *queue  = NULL;
+    int32_t      *queue  = NULL; /* a window's places: its own ones of all */
 
     *from = NULL;
     if (places == 0) {
@@ -91,26 +92,28 @@ spmm_status_t spmmi_cvse_deal(spmm_env_t *env, const spmm_cvse_t *format, int32_
         *from = NULL;
         return spmmi_fail_memory(&env->err, places, 2 * sizeof **from, "the order of vectors");
     }
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
     for (int32_t w = 0; w < format->n_windows; w++) {
-        deal_window(format, w, queue, *from);
+        deal_window(format, w, queue + (int64_t)format->window_ptr[w] * WIDTH, *from);
     }
     spmmi_free(queue);
     return SPMM_OK;
 }
 
-static void deal_cols(const spmm_cvse_t *format, const int32_t *from, int32_t *to)
+/* Block @p b of what is dealt out. */
+static void deal_cols(const spmm_cvse_t *format, const int32_t *from, int32_t b, int32_t *to)
 {
-    for (int64_t k = 0; k < places_of(format); k++) {
+    for (int64_t k = (int64_t)b * WIDTH; k < ((int64_t)b + 1) * WIDTH; k++) {
         to[col_at(k)] = format->col[col_at(from[k])];
     }
 }
 
-static void deal_bits(const spmm_cvse_t *format, const int32_t *from, uint16_t *to)
+static void deal_bits(const spmm_cvse_t *format, const int32_t *from, int32_t b, uint16_t *to)
 {
     const int32_t height = format->height;
 
-    memset(to, 0, (size_t)format->n_blocks * (size_t)height * sizeof *to);
-    for (int64_t k = 0; k < places_of(format); k++) {
+    memset(to + (int64_t)b * height, 0, (size_t)height * sizeof *to);
+    for (int64_t k = (int64_t)b * WIDTH; k < ((int64_t)b + 1) * WIDTH; k++) {
         const uint16_t *const bits = format->bits + from[k] / WIDTH * (int64_t)height;
 
         for (int32_t r = 0; r < height; r++) {
@@ -120,13 +123,13 @@ static void deal_bits(const spmm_cvse_t *format, const int32_t *from, uint16_t *
     }
 }
 
-static void deal_values(const spmm_cvse_t *format, const int32_t *from, size_t size,
+static void deal_values(const spmm_cvse_t *format, const int32_t *from, int32_t b, size_t size,
                         const void *values, void *to)
 {
     const int32_t height = format->height;
     const int64_t block  = (int64_t)WIDTH * height;
 
-    for (int64_t k = 0; k < places_of(format); k++) {
+    for (int64_t k = (int64_t)b * WIDTH; k < ((int64_t)b + 1) * WIDTH; k++) {
         for (int32_t r = 0; r < height; r++) {
             const int64_t at =
                 k / WIDTH * block + spmmi_cvse_value_at(height, r, (int32_t)(k % WIDTH));
@@ -139,20 +142,23 @@ static void deal_values(const spmm_cvse_t *format, const int32_t *from, size_t s
     }
 }
 
-void *spmmi_cvse_dealt(const spmm_cvse_t *format, const int32_t *from, const void *host,
-                       size_t size)
+void *spmmi_cvse_dealt(const spmm_cvse_t *format, const int32_t *from, int threads,
+                       const void *host, size_t size)
 {
     void *const to = spmmi_alloc(format->n_blocks, size);
 
     if (to == NULL) {
         return NULL;
     }
-    if (host == format->col) {
-        deal_cols(format, from, to);
-    } else if (host == format->bits) {
-        deal_bits(format, from, to);
-    } else {
-        deal_values(format, from, size / WIDTH / (size_t)format->height, host, to);
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(threads))
+    for (int32_t b = 0; b < format->n_blocks; b++) {
+        if (host == format->col) {
+            deal_cols(format, from, b, to);
+        } else if (host == format->bits) {
+            deal_bits(format, from, b, to);
+        } else {
+            deal_values(format, from, b, size / WIDTH / (size_t)format->height, host, to);
+        }
     }
     return to;
 }

@@ -87,7 +87,7 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
                                f->variant.height, base->device->threads, &f->format));
     f->arrays = spmmi_cvse_arrays(&f->format);
     if (f->variant.slab > 0) {
-        return spmmi_cvse_deal(env, &f->format, &f->dealt);
+        return spmmi_cvse_deal(env, &f->format, base->device->threads, &f->dealt);
     }
     return f->variant.chain == 0
                ? SPMM_OK
@@ -136,7 +136,7 @@ static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, vo
     spmm_status_t        status;
 
     if (f->dealt != NULL) {
-        void *const dealt = spmmi_cvse_dealt(&f->format, f->dealt, host, size);
+        void *const dealt = spmmi_cvse_dealt(&f->format, f->dealt, device->threads, host, size);
 
         status = dealt == NULL ? spmmi_fail_memory(&device->env->err, f->format.n_blocks, size,
                                                    "dealt vectors")
@@ -266,7 +266,8 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
 /* The same places in the order on the device. */
 static spmm_status_t deal_places(const cvse_t *f, size_t size, int32_t **from)
 {
-    int32_t *const to = spmmi_cvse_dealt(&f->format, f->dealt, *from, size);
+    int32_t *const to =
+        spmmi_cvse_dealt(&f->format, f->dealt, f->base.device->threads, *from, size);
 
     spmmi_free(*from);
     *from = to;
@@ -303,6 +304,28 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
     return f->dealt == NULL ? SPMM_OK : deal_places(f, block * sizeof **from, from);
 }
 
+/* One term in place of @p count where slabs are predicted to take less. */
+static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device, spmm_cost_term_t terms[], int count)
+{
+    const int32_t       n_cols = slab_rows(device, pattern->n_cols);
+    spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
+    double              others = 0.0, slab;
+
+    (void)spmmi_cvse_variants(&pattern->tc, pattern->n_rows, n_cols, problem->n, device->n_sm,
+                              list);
+    if (list[0].slab == 0) {
+        return count;
+    }
+    for (int k = 0; k < count; k++) {
+        others += terms[k].constant * terms[k].seconds;
+    }
+    slab =
+        spmmi_cvse_slab_s(&pattern->tc, pattern->n_rows, n_cols, problem->n, device->n_sm, list[0]);
+    terms[0] = slab < others ? (spmm_cost_term_t){"slab", 1.0, slab} : terms[0];
+    return slab < others ? 1 : count;
+}
+
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
  * after the other, by rough numbers of resident warps and of columns in a slice; the longest chain
  * of blocks, and the longest row, which says more of a window with many columns.  Constants by
@@ -332,7 +355,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     terms[5] = (spmm_cost_term_t){"chain", 0.048,
                                   fmax(load.longest_single, load.longest_team / team) * us};
     terms[6] = spmmi_gpu_longest_term(pattern, 3.72);
-    return 7;
+    return slab_term(pattern, problem, device, terms, 7);
 }
 
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,

@@ -84,6 +84,7 @@ static account_t account(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n
 }
 
 /* Every wave of warps takes its start and its blocks, and what is longer than that comes on top.
+ * Where all tasks are about as long, those that find no room in a first wave wait for its end.
  * Seconds of one H200, chosen to rank the variants of 17 matrices at N = 32 and 128 as their
  * times did. */
 double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
@@ -93,7 +94,8 @@ double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_
     const double step_s  = variant.slice == 32 ? 0.3e-6 : variant.slice == 64 ? 0.38e-6 : 0.48e-6;
 
     const account_t x     = account(facts, n_rows, n, n_sm, variant);
-    const double    waves = fmax(1.0, x.waves);
+    const bool      twice = x.waves > 1.0 && x.waves < 2.0 && x.longest < 2.0 * x.mean;
+    const double    waves = twice ? 2.0 : fmax(1.0, x.waves);
 
     return waves * (start_s + x.mean * step_s) + fmax(0.0, x.longest - waves * x.mean) * step_s;
 }
@@ -124,29 +126,70 @@ bool spmmi_cvse_variant_at(int k, spmm_cvse_variant_t *variant)
     return true;
 }
 
+/* Blocks of a window, in the mean. */
+static double blocks_of_window(const spmm_tc_facts_t *facts, int32_t windows)
+{
+    return (double)facts->pairs[0] / SPMM_CVSE_BLOCK / fmax((double)windows, 1.0) + 0.5;
+}
+
 bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
                      int32_t n_sm, spmm_cvse_variant_t *slab)
 {
     const double        few = 0.3; /* uses of a row of B in a thread block that are not worth it */
-    const int64_t       windows = spmmi_windows_count(n_rows, 8);
+    const int32_t       windows = spmmi_windows_count(n_rows, 8);
     const double        uses    = (double)facts->pairs[0] / fmax((double)n_cols, 1.0);
     int64_t             most    = 0;
     spmm_cvse_variant_t x;
 
-    for (int k = 0; spmmi_cvse_variant_at(k, &x); k++) {
-        const int64_t slabs = x.slab > 0 ? (n + x.slab - 1) / x.slab : n_sm + 1;
-        const int64_t wave  = slabs > 0 ? n_sm / slabs : 0; /* thread blocks of a slab */
-        const int64_t each  = (windows + x.n_warps - 1) / (x.n_warps > 0 ? x.n_warps : 1);
-        const int64_t turns = wave > 0 && each > wave ? (each + wave - 1) / wave : 1;
-        const int64_t here  = wave > 0 ? (each + turns - 1) / turns : 0;
+    for (int k = 0; windows > 0 && n_cols > 0 && n % 8 == 0 && spmmi_cvse_variant_at(k, &x); k++) {
+        spmm_cvse_slab_work_t w;
 
-        if (slabs * here > most && uses >= few * (double)here &&
-            spmmi_cvse_slab_bytes(x.slab, x.n_warps, n_cols) <= SPMM_CVSE_SLAB_ROOM) {
-            most  = slabs * here;
+        if (x.slab == 0 || (n + x.slab - 1) / x.slab > n_sm ||
+            spmmi_cvse_slab_bytes(x.slab, x.n_warps, n_cols) > SPMM_CVSE_SLAB_ROOM) {
+            continue;
+        }
+        w = spmmi_cvse_slab_work(x.slab, x.n_warps, windows, n, n_sm);
+        if ((int64_t)w.slabs * w.blocks > most && uses >= few * w.blocks) {
+            most  = (int64_t)w.slabs * w.blocks;
             *slab = x;
         }
     }
-    return most > 0 && n_cols > 0 && n % 8 == 0;
+    return most > 0;
+}
+
+/* Launch and start; rows of B that arrive in shared memory; what ldmatrix reads there, 128 bytes at
+ * a time; blocks of a warp, one batch after the other.  Constants from 20 pruned weights with 256
+ * and 512 columns on one H100 (docs/explanation/engines/cvse.md). */
+double spmmi_cvse_slab_s(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
+                         int32_t n_sm, spmm_cvse_variant_t slab)
+{
+    const double start_s = 5.58e-6, byte_s = 1.07e-11, access_s = 3.75e-10, block_s = 1.73e-7;
+
+    const int32_t               windows = spmmi_windows_count(n_rows, 8);
+    const double                each    = blocks_of_window(facts, windows);
+    const spmm_cvse_slab_work_t w = spmmi_cvse_slab_work(slab.slab, slab.n_warps, windows, n, n_sm);
+    const double here     = fmin((double)(slab.n_warps / w.team * w.rounds), (double)windows);
+    const double accesses = here * each * slab.slab / 4.0;
+
+    return start_s + byte_s * (double)n_cols * slab.slab * 2.0 + access_s * accesses +
+           block_s * w.rounds * each / w.team;
+}
+
+/* The same of tasks: their launch, and what they take from L2, on top of what they are compared
+ * by. */
+static double tasks_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                      spmm_cvse_variant_t variant)
+{
+    const double start_s = 5.28e-6, byte_s = 1.22e-13, part = 0.288;
+
+    const int32_t windows = spmmi_windows_count(n_rows, variant.height);
+    const double  slices  = ceil((double)n / variant.slice);
+    const double  vectors = (double)facts->pairs[variant.height / 16];
+    const double  a_bytes =
+        (vectors + SPMM_CVSE_BLOCK / 2.0 * windows) * (4.0 + 2.0 * variant.height);
+
+    return start_s + byte_s * (2.0 * (double)n * vectors + a_bytes * slices) +
+           part * spmmi_cvse_variant_s(facts, n_rows, n, n_sm, variant);
 }
 
 /** Which variants to look among; 0: any. */
@@ -184,19 +227,20 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_
     const spmm_cvse_variant_t pieces = {.height = height};
     const double        many = 12.0; /* waves: starts hardly count, and pieces have slices of 256 */
     const double        far  = 20.0; /* blocks of a warp that take as long as a second kernel */
-    const int32_t       short_b = 1024; /* rows: of more, slabs take long to arrive */
-    const int64_t       wide    = 128;  /* narrower, a wave has few slabs, and tasks are faster */
-    const bool          early   = n_cols <= short_b && n >= wide;
-    int                 count   = 0;
-    bool                cut, shared;
+    const int64_t       wide = 128;  /* narrower, a wave has few slabs, and tasks are faster */
+    int                 count = 0;
+    bool                cut, shared, early;
     spmm_cvse_variant_t first, slab;
     account_t           x;
 
     shared = spmmi_cvse_slab(facts, n_rows, n_cols, n, n_sm, &slab);
-    if (shared && early) {
+    (void)best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height}, &first);
+    early = shared && n >= wide &&
+            spmmi_cvse_slab_s(facts, n_rows, n_cols, n, n_sm, slab) <
+                tasks_s(facts, n_rows, n, n_sm, first);
+    if (early) {
         list[count++] = slab;
     }
-    (void)best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height}, &first);
     x   = account(facts, n_rows, n, n_sm, first);
     cut = x.longest > far + x.waves * x.mean || (n > 128 && x.waves > many);
     if (cut) {

@@ -28,8 +28,12 @@ int32_t spmmi_cvse_height(const spmm_tc_facts_t *facts, int64_t n);
 bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
                      int32_t n_sm, spmm_cvse_variant_t *slab);
 
-/** Variants for @p n columns that are worth measuring: slabs where B is wide and short; the best
- *  predicted of the others, then the best of the other V, of other slices, and pieces or other
+/** Predicted seconds of a product with slabs. */
+double spmmi_cvse_slab_s(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
+                         int32_t n_sm, spmm_cvse_variant_t slab);
+
+/** Variants for @p n columns that are worth measuring: slabs where they are predicted to be the
+ *  fastest; the best predicted of the others, then the best of the other V, of other slices, and pieces or other
  *  thread blocks; slabs last elsewhere.
  *  @param[in] n_cols  of A; 0: the device has no tensor maps, which slabs need
  *  @return how many, at least 1 */
