@@ -86,12 +86,13 @@ SPMM_BOTH static inline spmm_cvse_slab_work_t
 spmmi_cvse_slab_work(int32_t columns, int32_t n_warps, int32_t n_windows, int64_t n, int32_t n_sm)
 {
     const int64_t slabs = (n + columns - 1) / columns, wave = slabs < n_sm ? n_sm / slabs : 1;
-    const int64_t each          = (n_windows + wave - 1) / wave; /* windows of a thread block */
-    spmm_cvse_slab_work_t w     = {.slabs = (int32_t)slabs, .team = 2 * each <= n_warps ? 2 : 1};
-    const int64_t         teams = n_warps / w.team;
+    const int64_t each = (n_windows + wave - 1) / wave; /* windows of a thread block */
+    const int64_t team = 2 * each <= n_warps ? 2 : 1, teams = n_warps / team;
+    const int64_t rounds = (each + teams - 1) / teams, here = teams * rounds;
 
-    w.rounds = (int32_t)((each + teams - 1) / teams);
-    w.blocks = (int32_t)((n_windows + teams * w.rounds - 1) / (teams * w.rounds));
+    const spmm_cvse_slab_work_t w = {(int32_t)slabs, (int32_t)((n_windows + here - 1) / here),
+                                     (int32_t)team, (int32_t)rounds};
+
     return w;
 }
 

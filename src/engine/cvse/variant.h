@@ -32,8 +32,8 @@ bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_col
 double spmmi_cvse_slab_s(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
                          int32_t n_sm, spmm_cvse_variant_t slab);
 
-/** Variants for @p n columns that are worth measuring: slabs where they are predicted to be the
- *  fastest; the best predicted of the others, then the best of the other V, of other slices, and pieces or other
+/** Variants for @p n columns that are worth measuring: slabs where the model has them in front; the
+ *  best predicted of the others, then the best of the other V, of other slices, and pieces or other
  *  thread blocks; slabs last elsewhere.
  *  @param[in] n_cols  of A; 0: the device has no tensor maps, which slabs need
  *  @return how many, at least 1 */

@@ -172,6 +172,7 @@ def others(pages):
     page.noted("definition", "% of 1000 products of")
     page.noted("trial", "loses 1.6 % on average")
     pages[FOLDER + "dmma.md"].noted("definition", "for every 8 x 8 x 8 products")
+    slabs_end(pages[FOLDER + "cvse.md"])
     pages[FOLDER + "cvse.md"].noted("trial", "of the 9.5 us of bcsstk29", "an empty kernel is 3.3")
     pages[FOLDER + "cvse.md"].noted_table("trial", "| idea | expected | outcome |", 8)
     pages[FOLDER + "hrpb.md"].noted_table("trial", "| idea | expected | outcome |", 5)
@@ -336,10 +337,66 @@ def bounds(page):
     ours, dense = (geomean(b[what] / a[what] for a, b in zip(at[256], at[512]))
                    for what in ("kernel_us", "rival_us"))
     wanted = fig(code("bench/fit/bounds.py", r"WIDTHS, RATIO = .*, ([0-9.]+)"), 1)
-    page.says(f"sparse engines from {wanted} of that", f"are ahead by {wanted}",
+    page.says(f"sparse engines from {wanted} of that.**", f"are ahead by {wanted}",
               f"No unit is busier than {fig(max(r[u] for r in every for u in UNITS), 0)} %",
               f"At N = {fig(512, 0)} they take {fig(ours)} times as long as at {fig(256, 0)}, "
               f"those of `dense` {fig(dense)} times")
+
+
+SLAB_SHAPES = ((2048, 512), (2048, 1024), (512, 2048))
+
+
+def fastest_slab(v, shape, **more):
+    """The fastest instance of trials/slabs.tsv, None: there is none."""
+    wanted = {"rows": shape[0], "cols": shape[1], "V": v, **more}
+    found = [r for r in rows("trials/slabs.tsv") if all(r[k] == x for k, x in wanted.items())]
+    return min(found, key=lambda r: r["us"], default=None)
+
+
+def slabs_end(page):
+    """Slabs with N = 512: what one waits for, what is read of shared memory at 1.755 GHz."""
+    left, more = [], []
+    for v, zeros in ((4, 92), (2, 95), (1, 97)):
+        for m, k in SLAB_SHAPES:
+            row = fastest_slab(v, (m, k), form="teams")
+            dense = one("engines/pruned.tsv", rows=m, cols=k, V=v, zeros=zeros, N=512)
+            blocks = k * (1 - (zeros / 100) ** (8 / v)) / 16 + 0.5
+            reads = m / 8 * blocks * 512 / 4 / 128
+            page.row(f"{fig(str(v))}, {m} x {k}", fig(row["b_only_us"], 1),
+                     fig(reads / 1755, 1), fig(row["us"], 1), fig(dense["dense_us"] / 1.2, 1))
+            both = row["b_only_us"] + reads / 1755
+            left.append(dense["dense_us"] / 1.2 - both)
+            more.append(row["us"] - both)
+    page.says(f"leave {fig(min(left), 1)} to {fig(max(left), 1)} us of what is wanted for all else,"
+              f" which takes {fig(min(more), 1)} to {fig(max(more), 1)}:")
+    page.noted("log", "takes 3.7 to 3.9 us", "within 8 % of all slabs")
+    page.noted("arithmetic", "128 bytes in a cycle of 1.755 GHz", "by 1.2 than `dense`",
+               "25 to 35 % more", "20 weights, N = 256 and 512")
+    page.noted("definition", "V, N = 512", "fit 227 KiB, as those of 512 x 4608")
+    picks = select("trials/cvse_variants.tsv")
+    first, best = [], {}
+    for r in picks:
+        key = (r["matrix"], r["N"])
+        best[key] = min(best.get(key, r["us"]), r["us"])
+        first += [(key, r["us"])] if r["place"] == 0 else []
+    page.says(f"took {fig(geomean(us / best[key] for key, us in first))} of the time of the "
+              "fastest")
+
+
+def slab_forms(page):
+    """Of single entries, N = 512."""
+    for title, more in (("at first", {"form": "clusters", "parts": 1, "shared": 1}),
+                        ("B by multicast to two", {"form": "clusters", "parts": 1, "shared": 2}),
+                        ("B by multicast to four", {"form": "clusters", "parts": 1, "shared": 4}),
+                        ("rows of B in two parts", {"form": "clusters", "parts": 2, "shared": 1}),
+                        ("four steps of lists ahead", {"form": "ring-4", "parts": 1, "tiles": 1}),
+                        ("the same, windows of 16", {"form": "ring-4", "parts": 1, "tiles": 2}),
+                        ("less code", {"form": "less-code"}),
+                        ("the same, lists of 8 blocks", {"form": "lists-8"}),
+                        ("with teams", {"form": "teams"})):
+        found = [fastest_slab(1, shape, **more) for shape in (*SLAB_SHAPES, (512, 4608))]
+        page.row(title, *("-" if r is None else fig(r["us"], 1) for r in found))
+    page.noted("definition", "V = 1, N = 512, us", "windows of 16")
 
 
 def slices(page):
@@ -357,6 +414,7 @@ def slices(page):
         page.row(f"{fig(str(v))}, {fig(zeros, 0)} %",
                  fig(512 * vectors * 1024 / 8.9e6, 1),
                  fig(32 * math.ceil(vectors / 16) * 16 * 1.2 / 1755, 1), *cells)
+    slab_forms(page)
     page.noted("arithmetic", "10, 15, 18 and 22 % of their columns", "of `cvse` by up to 1.3")
     page.noted("trial", "from L2 at 8.9 TB/s", "takes 4 us for 1024 rows, 3 TB/s, where L2 would "
                "give it in 1.9", "an empty kernel takes 3.3")
