@@ -18,18 +18,20 @@
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
 #   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds verified
 #   debian     packages of packaging/debian, and what lintian says of them
+#   container  the image of packaging/Containerfile, and what runs in it; needs root
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
 #
 #     scripts/nightly.sh [STEP...]
 set -eu -o pipefail
-export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_SETUP_DEBIAN=1 SPMM_WERROR=1
+export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_SETUP_DEBIAN=1
+export SPMM_SETUP_CONTAINER=1 SPMM_WERROR=1
 # shellcheck source=scripts/setup.sh
 . "$(dirname "$0")/setup.sh"
 # Else each start of MPI looks for fabrics (tests/CMakeLists.txt).
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] ||
-    steps=(clang mpich coverage tsan asan faults limits readers product nodes debian fuzz)
+    steps=(clang mpich coverage tsan asan faults limits readers product nodes debian container fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -112,6 +114,11 @@ step_debian() {
     cmake --preset cpu && scripts/package_debian.sh
 }
 
+step_container() {
+    [ "$(id -u)" = 0 ] || { echo "needs root"; return 77; }
+    scripts/package_container.sh
+}
+
 # What is found new is kept from night to night.
 step_fuzz() {
     build fuzz || return
@@ -137,6 +144,7 @@ run_step() {
         product) step_product ;;
         nodes) step_nodes ;;
         debian) step_debian ;;
+        container) step_container ;;
         fuzz) step_fuzz ;;
         *) echo "no step $1" && return 2 ;;
     esac

@@ -11,7 +11,8 @@
 # with SPMM_SETUP_PETSC=1 (CI) PETSc, SLEPc and hypre, some 100 MB and 20 s, with
 # SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran
 # for the tests of the Fortran module.  With SPMM_SETUP_MPICH=1 (nightly.sh) also MPICH, beside Open
-# MPI, which mpicc and mpirun go on to mean, and with SPMM_SETUP_DEBIAN=1 what builds packages.
+# MPI, which mpicc and mpirun go on to mean, with SPMM_SETUP_DEBIAN=1 what builds packages, and with
+# SPMM_SETUP_CONTAINER=1 what builds images.
 # With SPMM_SETUP_PYTHON=1 (CI) also what the Python package and its tests import, 170 MB with torch
 # and about a minute, and build/venv, a virtual environment that sees Debian's packages.
 # shellcheck disable=SC2034
@@ -32,6 +33,7 @@ docs_packages=(doxygen)
 fortran_packages=(gfortran)
 mpich_packages=(mpich libmpich-dev)
 debian_packages=(debhelper dh-python dpkg-dev fakeroot lintian)
+container_packages=(buildah mmdebstrap)
 python_packages=(python3-numpy python3-scipy python3-mpi4py python3-cffi python3-pytest
     python3-torch python3-venv)
 
@@ -122,6 +124,7 @@ extra=()
 [ "${SPMM_SETUP_FORTRAN:-0}" != 1 ] || extra+=("${fortran_packages[@]}")
 [ "${SPMM_SETUP_MPICH:-0}" != 1 ] || extra+=("${mpich_packages[@]}")
 [ "${SPMM_SETUP_DEBIAN:-0}" != 1 ] || extra+=("${debian_packages[@]}")
+[ "${SPMM_SETUP_CONTAINER:-0}" != 1 ] || extra+=("${container_packages[@]}")
 [ "${SPMM_SETUP_PYTHON:-0}" != 1 ] || extra+=("${python_packages[@]}")
 for package in "${extra[@]}"; do
     present "$package" || missing_extra+=("$package")

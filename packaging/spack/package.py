@@ -16,6 +16,7 @@ class SpmmDist(CMakePackage, CudaPackage):
     variant("hdf5", default=False, description="Read matrices from HDF5 files")
     variant("ptscotch", default=True, description="Partition by PT-Scotch")
     variant("nccl", default=True, when="+cuda", description="Exchange by NCCL")
+    variant("petsc", default=False, description="Install the matrix type for PETSc")
     variant("tools", default=True, description="Install the program spmm_dist")
 
     depends_on("c", type="build")
@@ -28,6 +29,7 @@ class SpmmDist(CMakePackage, CudaPackage):
     depends_on("cjson", when="+hdf5")
     depends_on("metis@5:", when="+metis")
     depends_on("scotch@7:+mpi", when="+ptscotch")
+    depends_on("petsc@3.17:+mpi", when="+petsc")
     depends_on("cuda@12:", when="+cuda")
     depends_on("nccl@2.18:", when="+nccl")
 
@@ -42,7 +44,11 @@ class SpmmDist(CMakePackage, CudaPackage):
             self.define_from_variant("SPMM_ENABLE_HDF5", "hdf5"),
             self.define_from_variant("SPMM_ENABLE_METIS", "metis"),
             self.define_from_variant("SPMM_ENABLE_PTSCOTCH", "ptscotch"),
+            self.define_from_variant("SPMM_ENABLE_PETSC", "petsc"),
             self.define_from_variant("SPMM_BUILD_TOOLS", "tools"),
+            # Of Fortran there are tests alone; the Python package is installed by pip.
+            self.define("SPMM_ENABLE_FORTRAN", self.run_tests),
+            self.define("SPMM_ENABLE_PYTHON", False),
             self.define("SPMM_ENABLE_NCCL", self.spec.satisfies("+cuda+nccl")),
             self.define("SPMM_BUILD_EXAMPLES", False),
             self.define("SPMM_BUILD_TESTS", self.run_tests),

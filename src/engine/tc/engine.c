@@ -94,6 +94,7 @@ spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block
                              void **format)
 {
     spmm_tc_engine_t *f = spmmi_alloc_zero(1, kind->size);
+    size_t            host, held;
     spmm_status_t     status;
 
     if (f == NULL) {
@@ -113,8 +114,10 @@ spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block
         spmmi_tc_destroy(f);
         return status;
     }
-    f->problem.pattern = NULL; /* borrowed during the call */
-    spmmi_log(device->env, "format %s: %zu bytes", kind->name, kind->held(format_of(f)));
+    f->problem.pattern = NULL;       /* borrowed during the call */
+    spmmi_tc_bytes(f, &host, &held); /* what was copied to the device has left the host */
+    spmmi_log(device->env, "format %s: %zu bytes on the host, %zu on the device", kind->name, host,
+              held);
     *format = f;
     return SPMM_OK;
 }

@@ -49,7 +49,7 @@ static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
         return "is taken by name alone in deterministic plans: it goes by measured rates";
     }
     if (plan->device->kind != SPMM_DEVICE_CPU) {
-        return "is taken on GPUs by name alone: no time was measured there";
+        return "is taken on GPUs by name alone: few times were measured there";
     }
     if (plan->rows.keep) {
         return "is taken by name alone where no row moves: entries would, and new values on the "

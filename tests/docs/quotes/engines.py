@@ -289,7 +289,7 @@ def strips(page):
         return f"{fig(geomean(ratios))}, {fig(min(ratios))}"
 
     for title, kind in (("FP64", "64f"), ("FP32", "32f")):
-        by = {n: select("engines/strips.tsv", type=kind, N=n) for n in (8, 32, 128)}
+        by = {n: select("trials/strips_plans.tsv", type=kind, N=n) for n in (8, 32, 128)}
         for what, syn in (("40 real ones", False), ("8 stand-ins", True)):
             found = [[r for r in f if r["matrix"].startswith("syn-") == syn] for f in by.values()]
             assert {len(f) for f in found} == {8 if syn else 40}
@@ -308,7 +308,7 @@ def strips(page):
             for kind in ("64f", "32f") for n in (8, 32, 128)))
     windows, first = (one("trials/strips_counters.tsv", matrix="DD", type="64f", kernel=k)
                       for k in ("dmma on a turned B", "strips, two buffers"))
-    graph = one("engines/strips.tsv", matrix="soc-Epinions1", N=128, type="64f")
+    graph = one("trials/strips_plans.tsv", matrix="soc-Epinions1", N=128, type="64f")
     page.says(f"writes {fig(windows['write_sectors'], 1)} million sectors to L2",
               f"L2 is busy for {fig(windows['l2_percent'], 0)} % of the time",
               f"wrote {fig(first['write_sectors'], 1)} million, with L2 busy for "

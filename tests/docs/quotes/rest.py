@@ -268,6 +268,12 @@ def levels(page):
 def cover(page):
     gain = code("src/plan/cover/choose.c", r"clear_gain = ([\d.]+);")
     page.says(f"takes covers below {fig(gain, 2)}.")
+    found = {v: {r["matrix"]: r["total_ms"] for r in select("trials/cover_gpus.tsv", variant=v)}
+             for v in ("auto", "cover=both")}
+    rates = sorted(found["auto"][m] / found["cover=both"][m] for m in found["auto"])
+    page.says(f"took {fig(rates[0])} to {fig(rates[2])} of the rate with rows of B alone, "
+              f"ASIC_680k-like {fig(rates[3])} times it")
+    page.noted("definition", "(../../bench/results/trials/cover_gpus.tsv), N = 128")
     for title, matrix in BETWEEN_NODES:
         page.row(title, *(" / ".join(to_flat(matrix, "both", way)) for way in ("flat", "node")),
                  one("levels.tsv", rate="10mbit", matrix=matrix, cover="both",
