@@ -6,6 +6,8 @@
  */
 #include "test_main.h"
 
+#include <math.h>
+
 #include "engine/engine.h"
 #include "engine/strips/facts.h"
 #include "engine/strips/format.h"
@@ -200,4 +202,39 @@ static void test_facts_of_wide_rows(void **state)
     }
 }
 
-SPMM_TESTS(test_strips, test_facts, test_facts_of_wide_rows);
+/* More columns take longer, and a model without facts is none. */
+static void test_model(void **state)
+{
+    const spmm_engine_ops_t *engine = spmmi_engine_find("strips");
+    const spmm_device_t device = {.kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .mem_bw = 3e12};
+    spmm_csr_t          block;
+    spmm_pattern_t      pattern;
+
+    make_block_of(9000, 9, true, &block);
+    spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
+    for (int type = 0; type < 2; type++) {
+        spmm_problem_t problem = {.ab_type = type == 0 ? SPMM_R_64F : SPMM_R_32F,
+                                  .compute = type == 0 ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
+                                  .layout  = SPMM_LAYOUT_COL};
+        double         before  = 0.0;
+
+        problem.c_type = problem.ab_type;
+        for (problem.n = 2; problem.n <= 1024; problem.n *= 2) {
+            const double seconds = engine->cost(&pattern, &problem, &device);
+
+            assert_true(seconds > before && seconds < 1e-2);
+            before = seconds;
+        }
+    }
+    spmmi_pattern_free(&pattern);
+    spmm_assert_ok(spmmi_pattern_measure(&spmm_test_env, &block, &pattern));
+    assert_true(isinf(engine->cost(
+        &pattern,
+        &(spmm_problem_t){
+            .ab_type = SPMM_R_64F, .c_type = SPMM_R_64F, .layout = SPMM_LAYOUT_COL, .n = 8},
+        &device)));
+    spmmi_pattern_free(&pattern);
+    spmmi_csr_free(&block);
+}
+
+SPMM_TESTS(test_model, test_strips, test_facts, test_facts_of_wide_rows);
