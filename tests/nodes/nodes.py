@@ -137,8 +137,8 @@ class Nodes:
             subprocess.run(["ip", "link", "delete", link], stderr=subprocess.DEVNULL, check=False)
 
 
-def command(first, *args, count=len(NAMES), ranks=RANKS):
-    """mpirun of the driver, so many ranks on each of the first nodes."""
+def command(first, *args, count=len(NAMES), ranks=RANKS, program=harness.DRIVER):
+    """mpirun of the driver or another program, so many ranks on each of the first nodes."""
     hosts = ",".join(f"{name}:{ranks}" for name in NAMES[:count])
     return first.within(harness.MPIEXEC, "-H", hosts, harness.NUMPROC_FLAG, str(ranks * count),
-                        harness.DRIVER, *map(str, args))
+                        str(program), *map(str, args))

@@ -3,6 +3,7 @@
 nodes, links or files fail.  Exit code 77 where there can be no such nodes."""
 import itertools
 import os
+import pathlib
 import random
 import re
 import signal
@@ -22,6 +23,8 @@ TIMEOUT, SETUP, SLACK = 3, 5, 20  # of the driver; what set-up has beyond it; a 
 # Makes mpirun find a daemon out of reach, docs/how-to/cluster.md.
 KEEPALIVE = {"OMPI_MCA_oob_tcp_keepalive_time": "1", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
              "OMPI_MCA_oob_tcp_keepalive_probes": "2"}
+PROGRAMS = (("test_new_values", "test_later_values_win"), ("test_sddmm", "test_csr"))
+MORE_PROGRAMS = (*PROGRAMS, ("test_groups", "test_products"), ("test_sddmm", "test_shapes"))
 LONG = ["--generate", "rmat:scale=10,degree=8", "--iterations", "1000000", "--progress",
         "--timeout", str(TIMEOUT)]
 
@@ -96,6 +99,28 @@ class Good(Case):
                     self.assertIn(": passed", text)
                     self.assertIn(f", levels {levels}\n", text)
                     self.assertEqual(", cover both" in text, cover == "both")
+
+    def run_program(self, name, test, **shape):
+        """A test of tests/dist, which compares with FP64 references of its own."""
+        folder = os.environ.get("SPMM_TEST_PROGRAMS", harness.ROOT / "build" / "cpu" / "tests")
+        job = self.start(test, program=pathlib.Path(folder, name), **shape)
+        code, text = self.finish(job, 180)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"(?m)^\[       OK \] ")
+
+    def test_programs(self):
+        """New values, and SDDMM."""
+        for name, test in PROGRAMS:
+            with self.subTest(name, test=test):
+                self.run_program(name, test)
+
+    @unittest.skipUnless("SPMM_NODES_ALL" in os.environ, "scripts/nightly.sh sets SPMM_NODES_ALL")
+    def test_programs_on_all_shapes(self):
+        """Column groups and their new values too."""
+        shapes = itertools.product(range(1, 5), range(1, 5), MORE_PROGRAMS)
+        for count, ranks, (name, test) in shapes:
+            with self.subTest(name, test=test, count=count, ranks=ranks):
+                self.run_program(name, test, count=count, ranks=ranks)
 
     @unittest.skipUnless("SPMM_NODES_ALL" in os.environ, "scripts/nightly.sh sets SPMM_NODES_ALL")
     def test_all_shapes(self):
