@@ -8,8 +8,8 @@ that it needs on a METIS partition: counted by spmm_dist --scale, without a GPU 
     bench/dist/scale.py --times OUT.tsv [RANKS,...]                    default 64; 8 a node
 
 The summary has the geometric means over the matrices of a class; ways without rows are 0.  The
-times are those of METIS: of all ranks in one cut, and of nodes and then the ranks of each, medians
-of three, one beside the other."""
+times are CPU times of METIS, of all ranks in one cut, and of nodes and then the ranks of each:
+medians of three."""
 import collections
 import csv
 import json
@@ -76,12 +76,12 @@ def write(out, ranks):
 
 
 def time(name, ranks):
-    """Seconds of one cut and of nodes first, by number of ranks."""
+    """CPU seconds of one cut and of nodes first, by number of ranks."""
     said = subprocess.run([DRIVER, *source(name), "--scale", ranks, "--ranks-per-node", "8",
-                           "--seed", "1"], check=True, stdout=subprocess.DEVNULL,
+                           "--seed", "1", "--columns", "1"], check=True, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE,
                           env={**os.environ, "SPMM_DEBUG": "1"}).stderr.decode()
-    found = re.findall(r"rows parted for (\d+) ranks(, nodes first,)? in (\S+) s", said)
+    found = re.findall(r"rows parted for (\d+) ranks(, nodes first,)? in (\S+) s of", said)
     times = {}
     for count, nodes, seconds in found:  # the first of nodes first is with the edges of hubs
         times.setdefault((int(count), bool(nodes)), float(seconds))

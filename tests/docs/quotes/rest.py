@@ -280,6 +280,16 @@ def cover(page):
                      levels="node")["auto"])
 
 
+def plan_times(cover_page, partition_page):
+    """What covers and nodes first take when a plan is made."""
+    took = [row["to_halo"] for row in select("patterns/cover_time.tsv")]
+    cover_page.says(f"took {fig(min(took), 2)} to {fig(max(took), 2)} of what the blocks")
+    to_flat = [row["to_flat"] for row in select("patterns/nodes_first.tsv")]
+    partition_page.says(f"took {fig(min(to_flat), 2)} to {fig(max(to_flat), 2)} of the CPU time "
+                        f"of one of all ranks, in the geometric mean {fig(geomean(to_flat), 2)}")
+    partition_page.noted("definition", "for 64 ranks, 8 a node,")
+
+
 def definitions(pages):
     """Documents that define rather than measure: bounds, sizes, defaults and codes."""
     for path, *passages in (
@@ -323,6 +333,7 @@ def quote(pages):
     attention(pages["docs/explanation/attention.md"])
     levels(pages["docs/explanation/levels.md"])
     cover(pages["docs/explanation/cover.md"])
+    plan_times(pages["docs/explanation/cover.md"], pages[DIST + "partition.md"])
     files(pages[REFERENCE + "files.md"])
     petsc(pages[DIST + "petsc.md"])
     definitions(pages)
