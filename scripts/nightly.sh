@@ -16,7 +16,8 @@
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
-#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds verified
+#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM, new
+#              values and column groups verified
 #   debian     packages of packaging/debian, and what lintian says of them
 #   container  the image of packaging/Containerfile, and what runs in it; needs root
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
@@ -107,7 +108,8 @@ step_product() {
 }
 
 step_nodes() {
-    build cpu && SPMM_NODES_ALL=1 python3 tests/nodes/test_nodes.py Good.test_all_shapes
+    build cpu && SPMM_NODES_ALL=1 python3 tests/nodes/test_nodes.py Good.test_all_shapes \
+        Good.test_programs_on_all_shapes
 }
 
 step_debian() {
