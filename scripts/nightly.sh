@@ -16,8 +16,8 @@
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
-#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM, new
-#              values and column groups verified
+#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM,
+#              new values and column groups verified
 #   debian     packages of packaging/debian, and what lintian says of them
 #   container  the image of packaging/Containerfile, and what runs in it; needs root
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
