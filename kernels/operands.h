@@ -41,7 +41,9 @@ typedef enum {
     /** Beside the last kernel, which began when all in front of it had ended, says when the next
      *  may begin, and writes nothing that this product reads or writes. */
     SPMM_FOLLOWS_BESIDE,
-    SPMM_FOLLOWS_ALL /**< when all has ended, also what the last kernel ran beside */
+    /** When all has ended, also what the last kernel ran beside: launched in the order of the
+     *  stream, which the launch of the last one left for itself alone. */
+    SPMM_FOLLOWS_ALL
 } spmm_follows_t;
 
 /** C = alpha * A * B + beta * C; beta 0: C is not read.  Types and layout are those that the

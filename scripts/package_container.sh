@@ -18,8 +18,10 @@ build() { # NAME CONTEXT FILE [OPTION...]
     "${images[@]}" bud --layers -t "localhost/$1" -f "$3" "${@:4}" "$2"
 }
 
-[ -f "$folder/debian.tar" ] ||
-    mmdebstrap --variant=minbase bookworm "$folder/debian.tar" http://deb.debian.org/debian
+if [ ! -f "$folder/debian.tar" ]; then
+    mmdebstrap --variant=minbase bookworm "$folder/part.tar" http://deb.debian.org/debian
+    mv "$folder/part.tar" "$folder/debian.tar"
+fi
 printf 'FROM scratch\nADD debian.tar /\n' >"$folder/Base"
 printf '*\n!debian.tar\n' >"$folder/.dockerignore"
 build debian:12 "$folder" "$folder/Base"

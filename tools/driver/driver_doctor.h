@@ -8,7 +8,7 @@
 
 #include "driver_options.h"
 
-enum { DRIVER_CHECKS = 1024, DRIVER_CHECK_TEXT = 400 }; /* one and more for each node */
+enum { DRIVER_CHECKS = 1024, DRIVER_CHECK_TEXT = 400 }; /* three for each node */
 
 typedef enum {
     DRIVER_CHECK_GOOD,

@@ -5,7 +5,9 @@
  *  node is in two of them.
  */
 #include <dirent.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +20,8 @@ enum {
     PIECE      = 1 << 15, /* bytes of a long one, which no MPI known asks for first over TCP */
     MOST       = 1 << 10, /* of those at once */
     LAST_LONG  = PIECE * MOST,
-    MOST_NAMED = 8 /* nodes whose pairs are all named */
+    MOST_NAMED = 8, /* nodes whose pairs are all named */
+    MOST_SLOW  = 16 /* slow pairs by name */
 };
 static const double long_enough_s = 50e-3;
 
@@ -32,6 +35,18 @@ typedef struct {
 typedef struct {
     double rate, latency_s; /**< bytes/s each way while both send */
 } pair_t;
+
+/** What the first rank of a node measures with. */
+typedef struct {
+    driver_job_t *job;
+    MPI_Comm      comm;     /**< of the first ranks; null on all others, which only wait */
+    int           n, k;     /**< nodes; which of them this one is */
+    node_t       *node;     /**< [n], owned, as what follows */
+    pair_t       *pair;     /**< [n], of this node with each */
+    pair_t       *all;      /**< [n, n] on rank 0 */
+    double       *scratch;  /**< [n * n] there */
+    char         *out, *in; /**< [LAST_LONG] each, one allocation */
+} between_t;
 
 static void read_line(const char *path, char *text, size_t size)
 {
@@ -90,53 +105,58 @@ static int partner_of(int k, int turn, int n)
     return other < n ? other : -1;
 }
 
+/** Half of the timeout: the sentence of a pair comes before that of ranks which wait for it. */
+static void wait_for_pair(between_t *b, int peer, int count, MPI_Request request[])
+{
+    char late[2 * MPI_MAX_PROCESSOR_NAME + 40];
+
+    (void)snprintf(late, sizeof late, "a message between nodes %s and %s", b->node[b->k].name,
+                   b->node[peer].name);
+    driver_wait(b->job, count, request, b->job->timeout_s / 2.0, late);
+}
+
 /** @p count messages of @p bytes each way at once. */
-static double exchange(MPI_Comm comm, int peer, char *out, char *in, int bytes, int count)
+static double exchange(between_t *b, int peer, int bytes, int count)
 {
     static MPI_Request request[2 * MOST];
     const double       start = MPI_Wtime();
 
     for (int m = 0; m < count; m++) {
-        MPI_Irecv(in + (ptrdiff_t)m * bytes, bytes, MPI_BYTE, peer, TAG, comm, &request[m]);
+        MPI_Irecv(b->in + (ptrdiff_t)m * bytes, bytes, MPI_BYTE, peer, TAG, b->comm, &request[m]);
     }
     for (int m = 0; m < count; m++) {
-        MPI_Isend(out + (ptrdiff_t)m * bytes, bytes, MPI_BYTE, peer, TAG, comm,
+        MPI_Isend(b->out + (ptrdiff_t)m * bytes, bytes, MPI_BYTE, peer, TAG, b->comm,
                   &request[count + m]);
     }
-    MPI_Waitall(2 * count, request, MPI_STATUSES_IGNORE);
+    wait_for_pair(b, peer, 2 * count, request);
     return MPI_Wtime() - start;
 }
 
-/** More messages until they take long; both know when. */
-static void measure_pair(MPI_Comm comm, int peer, char *out, char *in, pair_t *pair)
+/** The longer of the two times. */
+static double longer(between_t *b, int peer, double took)
 {
-    double took = 0.0;
+    MPI_Request request[2];
+    double      theirs = 0.0;
 
-    (void)exchange(comm, peer, out, in, 1, 1); /* connects */
-    for (int t = 0; t < TURNS; t++) {
-        pair->latency_s += exchange(comm, peer, out, in, 1, 1) / TURNS;
-    }
-    for (int count = 2; count <= MOST && took < long_enough_s; count *= 2) {
-        double theirs = 0.0;
-
-        took = exchange(comm, peer, out, in, PIECE, count);
-        MPI_Sendrecv(&took, 1, MPI_DOUBLE, peer, TAG, &theirs, 1, MPI_DOUBLE, peer, TAG, comm,
-                     MPI_STATUS_IGNORE);
-        took       = took > theirs ? took : theirs;
-        pair->rate = fmax(pair->rate, (double)count * PIECE / took);
-    }
+    MPI_Irecv(&theirs, 1, MPI_DOUBLE, peer, TAG, b->comm, &request[0]);
+    MPI_Isend(&took, 1, MPI_DOUBLE, peer, TAG, b->comm, &request[1]);
+    wait_for_pair(b, peer, 2, request);
+    return fmax(took, theirs);
 }
 
-/** @p pair [n], of this node with each */
-static void measure_all(MPI_Comm comm, int k, int n, char *buffer, pair_t *pair)
+/** More messages until they take long; both know when. */
+static void measure_pair(between_t *b, int peer)
 {
-    for (int turn = 0; turn < n + n % 2 - 1; turn++) {
-        const int peer = partner_of(k, turn, n);
+    pair_t *pair = &b->pair[peer];
+    double  took = 0.0;
 
-        MPI_Barrier(comm);
-        if (peer >= 0) {
-            measure_pair(comm, peer, buffer, buffer + LAST_LONG, &pair[peer]);
-        }
+    (void)exchange(b, peer, 1, 1); /* connects */
+    for (int t = 0; t < TURNS; t++) {
+        pair->latency_s += exchange(b, peer, 1, 1) / TURNS;
+    }
+    for (int count = 2; count <= MOST && took < long_enough_s; count *= 2) {
+        took       = longer(b, peer, exchange(b, peer, PIECE, count));
+        pair->rate = fmax(pair->rate, (double)count * PIECE / took);
     }
 }
 
@@ -171,85 +191,143 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/** A line for each node, and one for each pair that is far slower than a quarter of them: of four
- *  nodes one that is slow slows half of the pairs. */
-static void list_all(driver_checkup_t *x, const node_t *node, const pair_t *pair, int n,
-                     double *scratch)
+/** Pairs that are far slower than a quarter of all, the first of them by name: of four nodes one
+ *  that is slow slows half of the pairs. */
+static void list_slow(driver_checkup_t *x, const between_t *b)
 {
-    double  fast;
-    int64_t count = 0;
+    const char *const advice = "look at the adapters and links of these nodes (ibstat, ip -s link),"
+                               " and at what else runs there";
+    double            fast;
+    int64_t           count = 0, slow = 0;
 
-    for (int k = 0; k < n; k++) {
-        for (int j = k + 1; j < n; j++) {
-            scratch[count++] = pair[(ptrdiff_t)k * n + j].rate;
+    for (int k = 0; k < b->n; k++) {
+        for (int j = k + 1; j < b->n; j++) {
+            b->scratch[count++] = b->all[(ptrdiff_t)k * b->n + j].rate;
         }
-        list_node(x, node, pair + (ptrdiff_t)k * n, k, n);
     }
-    qsort(scratch, (size_t)count, sizeof *scratch, descending);
-    fast = scratch[count / 4];
-    for (int k = 0; k < n; k++) {
-        for (int j = k + 1; j < n; j++) {
-            const double rate = pair[(ptrdiff_t)k * n + j].rate;
+    qsort(b->scratch, (size_t)count, sizeof *b->scratch, descending);
+    fast = b->scratch[count / 4];
+    for (int k = 0; k < b->n; k++) {
+        for (int j = k + 1; j < b->n; j++) {
+            const double rate = b->all[(ptrdiff_t)k * b->n + j].rate;
 
-            if (rate < 0.5 * fast) {
-                driver_find(x, DRIVER_CHECK_MISSING, "network",
-                            "look at the adapters and links of these nodes (ibstat, ip -s link), "
-                            "and at what else runs there",
+            if (rate < 0.5 * fast && slow++ < MOST_SLOW) {
+                driver_find(x, DRIVER_CHECK_MISSING, "network", advice,
                             "%s and %s: %.3g GB/s, a quarter of all pairs have %.3g or more",
-                            node[k].name, node[j].name, 1e-9 * rate, 1e-9 * fast);
+                            b->node[k].name, b->node[j].name, 1e-9 * rate, 1e-9 * fast);
             }
         }
     }
+    if (slow > MOST_SLOW) {
+        driver_find(x, DRIVER_CHECK_MISSING, "network", advice,
+                    "and %" PRId64 " more pairs below %.3g GB/s", slow - MOST_SLOW, 0.5e-9 * fast);
+    }
 }
 
-/** Of the first ranks of nodes.  Collective over these. */
-static int check_between(driver_checkup_t *x, driver_job_t *job, MPI_Comm comm)
+static int reserve(between_t *b)
 {
-    int     n, k, length, bad;
-    node_t  mine = {.name = ""}, *node;
-    pair_t *pair, *all;
-    char   *buffer;
-    double *scratch;
+    const int64_t square = b->k == 0 ? (int64_t)b->n * b->n : 0;
 
-    MPI_Comm_size(comm, &n);
-    MPI_Comm_rank(comm, &k);
-    pair    = calloc((size_t)n, sizeof *pair);
-    node    = driver_alloc(k == 0 ? n : 0, sizeof *node);
-    all     = driver_alloc(k == 0 ? (int64_t)n * n : 0, sizeof *all);
-    scratch = driver_alloc(k == 0 ? (int64_t)n * n : 0, sizeof *scratch);
-    buffer  = calloc(2, LAST_LONG);
-    bad     = pair == NULL || node == NULL || all == NULL || scratch == NULL || buffer == NULL;
-    MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, comm);
-    if (!bad && n > 1) {
-        MPI_Get_processor_name(mine.name, &length);
-        describe_adapters(mine.adapters, sizeof mine.adapters);
-        measure_all(comm, k, n, buffer, pair);
-        MPI_Gather(&mine, sizeof mine, MPI_BYTE, node, sizeof mine, MPI_BYTE, 0, comm);
-        MPI_Gather(pair, n * (int)sizeof *pair, MPI_BYTE, all, n * (int)sizeof *pair, MPI_BYTE, 0,
-                   comm);
-        if (k == 0) {
-            list_all(x, node, all, n, scratch);
+    if (b->comm == MPI_COMM_NULL) {
+        return DRIVER_GOOD;
+    }
+    b->node    = driver_alloc(b->n, sizeof *b->node);
+    b->pair    = calloc((size_t)b->n, sizeof *b->pair);
+    b->all     = driver_alloc(square, sizeof *b->all);
+    b->scratch = driver_alloc(square, sizeof *b->scratch);
+    b->out     = calloc(2, LAST_LONG);
+    if (b->node == NULL || b->pair == NULL || b->all == NULL || b->scratch == NULL ||
+        b->out == NULL) {
+        return driver_fail_memory(b->job, 2, LAST_LONG, "messages between nodes");
+    }
+    b->in = b->out + LAST_LONG;
+    return DRIVER_GOOD;
+}
+
+static void gather_nodes(between_t *b)
+{
+    node_t      mine = {.name = ""};
+    int         length;
+    MPI_Request request;
+
+    MPI_Get_processor_name(mine.name, &length);
+    describe_adapters(mine.adapters, sizeof mine.adapters);
+    MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, b->node, sizeof mine, MPI_BYTE, b->comm, &request);
+    driver_wait(b->job, 1, &request, b->job->timeout_s, "the name of a node");
+}
+
+static void gather_pairs(between_t *b)
+{
+    const int   size = b->n * (int)sizeof *b->pair;
+    MPI_Request request;
+
+    MPI_Igather(b->pair, size, MPI_BYTE, b->all, size, MPI_BYTE, 0, b->comm, &request);
+    driver_wait(b->job, 1, &request, b->job->timeout_s, "what a node measured");
+}
+
+/** All turns, each of which all ranks begin together, and wait for within the timeout. */
+static int measure_all(between_t *b)
+{
+    const bool first = b->comm != MPI_COMM_NULL;
+
+    if (first) {
+        gather_nodes(b);
+    }
+    for (int turn = 0; turn < b->n + b->n % 2 - 1; turn++) {
+        const int peer = first ? partner_of(b->k, turn, b->n) : -1;
+        const int code = driver_agree(b->job, DRIVER_GOOD);
+
+        if (code != DRIVER_GOOD) {
+            return code;
+        }
+        if (peer >= 0) {
+            measure_pair(b, peer);
         }
     }
-    free(buffer);
-    free(scratch);
-    free(all);
-    free(node);
-    free(pair);
-    return bad ? driver_fail_memory(job, 2, LAST_LONG, "messages between nodes") : DRIVER_GOOD;
+    if (first) {
+        gather_pairs(b);
+    }
+    return DRIVER_GOOD;
+}
+
+static int check_between(driver_checkup_t *x, between_t *b)
+{
+    int code = driver_agree(b->job, reserve(b));
+
+    code = code == DRIVER_GOOD ? measure_all(b) : code;
+    if (code == DRIVER_GOOD && b->job->rank == 0) {
+        list_slow(x, b);
+        for (int k = 0; k < b->n; k++) {
+            list_node(x, b->node, b->all + (ptrdiff_t)k * b->n, k, b->n);
+        }
+    }
+    free(b->node);
+    free(b->pair);
+    free(b->all);
+    free(b->scratch);
+    free(b->out);
+    return code;
 }
 
 int driver_check_network(driver_checkup_t *x, driver_job_t *job)
 {
-    MPI_Comm within, between;
-    int      at, code = DRIVER_GOOD;
+    between_t b = {.job = job, .comm = MPI_COMM_NULL};
+    MPI_Comm  within;
+    int       at, code = DRIVER_GOOD;
 
     MPI_Comm_split_type(job->comm, MPI_COMM_TYPE_SHARED, job->rank, MPI_INFO_NULL, &within);
     MPI_Comm_rank(within, &at);
-    MPI_Comm_split(job->comm, at == 0 ? 0 : MPI_UNDEFINED, job->rank, &between);
-    if (between != MPI_COMM_NULL) {
-        code = check_between(x, job, between);
-        MPI_Comm_free(&between);
+    MPI_Comm_split(job->comm, at == 0 ? 0 : MPI_UNDEFINED, job->rank, &b.comm);
+    if (b.comm != MPI_COMM_NULL) {
+        MPI_Comm_size(b.comm, &b.n);
+        MPI_Comm_rank(b.comm, &b.k);
+    }
+    MPI_Bcast(&b.n, 1, MPI_INT, 0, job->comm); /* rank 0 is the first of its node */
+    if (b.n > 1) {
+        code = check_between(x, &b);
+    }
+    if (b.comm != MPI_COMM_NULL) {
+        MPI_Comm_free(&b.comm);
     }
     MPI_Comm_free(&within);
     return driver_agree(job, code);

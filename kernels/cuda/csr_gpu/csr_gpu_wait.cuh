@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file csr_gpu_wait.cuh
  *  CSR times dense rows that are on their way, for blocks of few entries: C += alpha A B behind the
- *  kernel that writes C, and behind an exchange on another stream, with no event to wait for.  The
- *  kernel is launched early, so that its thread blocks find their rows of A while the one in front
- *  of it runs.  They add up what C gets as soon as the exchange says that B is there, and touch C
- *  when the kernel in front is done.
+ *  kernel that writes C, and behind an exchange on this or another stream, with no event to wait
+ *  for.  The kernel is launched early, so that its thread blocks find their rows of A while the one
+ *  in front of it runs.  They add up what C gets as soon as the exchange says that B is there, and
+ *  touch C when the kernel in front is done.
  *
  *  A warp takes a row of A and a slice of columns, or eight warps a long one; groups of kLanes
  *  lanes deal out its entries, always in the same way.  Nothing is left in L1 of B, which others

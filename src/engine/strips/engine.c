@@ -49,6 +49,10 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
         (void)snprintf(why, SPMM_WHY, "multiplies column-major blocks");
         return false;
     }
+    if (problem->n > INT32_MAX / 2) {
+        (void)snprintf(why, SPMM_WHY, "takes fewer than 2^30 columns");
+        return false;
+    }
     return true;
 }
 
@@ -224,7 +228,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 {
     spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    if (pattern->nnz > 0 && spmmi_strips_facts(pattern).strips == 0) {
+    if (pattern->nnz > INT32_MAX || (pattern->nnz > 0 && spmmi_strips_facts(pattern).strips == 0)) {
         return INFINITY; /* by name alone */
     }
     return spmmi_gpu_sum_s(sum, spmmi_strips_terms(pattern, problem, device, sum));

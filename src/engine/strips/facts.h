@@ -5,7 +5,7 @@
 
 #include "engine/pattern.h"
 
-/** All 0 where elements have neither 32 nor 64 bits. */
+/** All 0 where A is neither of real FP32 nor of FP64. */
 typedef struct {
     int64_t strips;      /**< of 128 rows, of 64 or of 32, as many as the limits of args.h allow */
     int64_t cols;        /**< (strip, column) pairs */

@@ -186,15 +186,31 @@ static void cut_range(range_t *r, int32_t from, int32_t to)
     close_strip(r);
 }
 
+static int32_t ranges_of(const spmm_csr_t *block)
+{
+    return block->n_rows / RANGE + (block->n_rows % RANGE != 0);
+}
+
+/* Threads that cut: their marks of all columns take no more than 16 bytes an entry, beside those of
+ * the first. */
+static int team_of(const spmm_csr_t *block, int threads)
+{
+    const int64_t nnz  = spmmi_csr_nnz(block);
+    const int64_t most = 1 + 2 * nnz / (block->n_cols > 0 ? block->n_cols : 1);
+    const int     team = spmmi_cpu_team_for(threads, nnz);
+
+    return most < team ? (int)most : team;
+}
+
 /* Cut all ranges, each from @p at[range] on, or, without strips, count what is in each. */
 static bool cut(const spmm_csr_t *block, int32_t limit, int threads, spmm_strips_t *strips,
                 spmm_strips_t *most, at_t *at)
 {
-    const int32_t n_ranges = (block->n_rows + RANGE - 1) / RANGE;
+    const int32_t n_ranges = ranges_of(block);
     const at_t    none     = {0};
     bool          ok       = true;
 
-#pragma omp parallel num_threads(spmmi_cpu_team(threads))
+#pragma omp parallel num_threads(team_of(block, threads))
     {
         range_t   r = {.block = block, .strips = strips, .limit = limit};
         uint64_t *mark;
@@ -256,18 +272,24 @@ static spmm_status_t create(spmm_env_t *env, const spmm_csr_t *block, int32_t ro
                             at_t *at, spmm_strips_t *strips)
 {
     const int64_t nnz      = spmmi_csr_nnz(block);
-    const int32_t n_ranges = (block->n_rows + RANGE - 1) / RANGE;
+    const int32_t n_ranges = ranges_of(block);
     at_t          all;
 
+    if (nnz > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "%" PRId64 " entries on one rank, engine strips takes fewer than 2^31; "
+                          "use more ranks",
+                          nnz);
+    }
     if (!cut(block, rows, threads, NULL, strips, at)) {
         return spmmi_fail_memory(&env->err, block->n_cols, sizeof(uint64_t), "marks of columns");
     }
     all = add_up(at, n_ranges);
-    if (nnz > INT32_MAX || all.ptr > INT32_MAX) {
+    if (all.ptr > INT32_MAX) {
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
-                          "%" PRId64 " entries and %" PRId64 " rows on one rank, engine strips "
-                          "takes fewer than 2^31; use more ranks",
-                          nnz, (int64_t)block->n_rows);
+                          "%" PRId32 " rows in %" PRId64 " strips on one rank, engine strips takes "
+                          "fewer than 2^31 of both together; use more ranks",
+                          block->n_rows, all.strip);
     }
     strips->n_strips = (int32_t)all.strip;
     strips->n_splits = (int32_t)all.split;
@@ -295,7 +317,7 @@ int32_t spmmi_strips_rows(int32_t n_rows, int64_t n, int64_t size, int n_sm)
 spmm_status_t spmmi_strips_create(spmm_env_t *env, const spmm_csr_t *block, int32_t rows,
                                   int threads, spmm_strips_t *strips)
 {
-    const int32_t n_ranges = (block->n_rows + RANGE - 1) / RANGE;
+    const int32_t n_ranges = ranges_of(block);
     at_t         *at;
     spmm_status_t status;
 

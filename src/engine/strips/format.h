@@ -26,7 +26,7 @@ int32_t spmmi_strips_rows(int32_t n_rows, int64_t n, int64_t size, int n_sm);
  *  rows.  Empty rows take part.
  *  @param[in] rows     1 to SPMM_STRIP_ROWS
  *  @param[in] threads  OpenMP threads, 0: as many as OpenMP likes
- *  @return SPMM_ERR_RANGE for 2^31 entries or more */
+ *  @return SPMM_ERR_RANGE for 2^31 entries or more, or as many rows and strips together */
 spmm_status_t spmmi_strips_create(spmm_env_t *env, const spmm_csr_t *block, int32_t rows,
                                   int threads, spmm_strips_t *strips);
 void          spmmi_strips_free(spmm_strips_t *strips);

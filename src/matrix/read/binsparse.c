@@ -39,7 +39,7 @@ static const cJSON *item_of(const cJSON *object, const char *name, bool *twice)
 /* The names that the description knows, of its three objects. */
 typedef struct {
     const cJSON *about;
-    const cJSON *version, *format, *shape, *nnz, *fill, *structure;
+    const cJSON *version, *format, *shape, *nnz, *fill, *structure, *swizzle;
     const cJSON *row, *col, *value;
 } items_t;
 
@@ -55,6 +55,7 @@ static spmm_status_t find_items(const cJSON *json, items_t *items, const char **
     items->nnz       = item_of(items->about, "number_of_stored_values", &twice);
     items->fill      = item_of(items->about, "fill", &twice);
     items->structure = item_of(items->about, "structure", &twice);
+    items->swizzle   = item_of(items->about, "swizzle", &twice);
     types            = item_of(items->about, "data_types", &twice);
     items->row       = item_of(types, "pointers_to_1", &twice);
     items->col       = item_of(types, "indices_1", &twice);
@@ -102,6 +103,9 @@ static spmm_status_t check_format(const items_t *items, const char **problem)
     const char *structure = cJSON_GetStringValue(items->structure);
 
     SPMM_TRY(check_version(items->version, problem));
+    if (cJSON_IsObject(items->format) || items->swizzle != NULL) {
+        return lacks(problem, "describes a format of its own, and CSR alone is read");
+    }
     if (format == NULL) {
         return refuse(problem, "has no format, a string");
     }

@@ -320,6 +320,8 @@ static void test_json(void **state)
         {"\"0.1\"", "\"0.1b\"", SPMM_ERR_IO, "no version of two numbers"},
         {"\"0.1\"", "\"1.0\"", SPMM_ERR_UNSUPPORTED, "version from 1.0 on"},
         {"\"CSR\"", "[\"CSR\"]", SPMM_ERR_IO, "no format, a string"},
+        {"\"CSR\"", "{\"level\": {}}", SPMM_ERR_UNSUPPORTED, "a format of its own"},
+        {"\"CSR\"", "\"CSR\", \"swizzle\": [1, 0]", SPMM_ERR_UNSUPPORTED, "a format of its own"},
         {"\"CSR\"", "\"COO\"", SPMM_ERR_UNSUPPORTED, "another format than CSR"},
         {"\"CSR\"", "\"CSR\", \"structure\": null", SPMM_ERR_IO, "a structure that is no string"},
         {"\"CSR\"", "\"CSR\", \"structure\": \"symmetric_lower\"", SPMM_ERR_UNSUPPORTED,

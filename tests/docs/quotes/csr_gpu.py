@@ -25,7 +25,7 @@ def short_pieces(page):
               f"at N = 512 in FP32 {fig(geomean(gain))} times as fast as with "
               f"{fig(float(code(work, r'SEVERAL += ([0-9]+)')), 0)} for all four slices, geometric "
               f"mean of {fig(len(gain), 0)} matrices, least {fig(min(gain))} (memplus",
-              f"may now have {fig(float(code(work, r'LEAST_FEW = ([0-9]+)')), 0)} entries at least",
+              f"then have {fig(float(code(work, r'LEAST_FEW = ([0-9]+)')), 0)} entries at least",
               f"those of a slice have more than {fig(constant('slice_bytes') / 1e6, 0)} MB")
 
     def of_two(n, number):

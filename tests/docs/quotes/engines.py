@@ -311,7 +311,7 @@ def strips(page):
     graph = one("trials/strips_plans.tsv", matrix="soc-Epinions1", N=128, type="64f")
     page.says(f"writes {fig(windows['write_sectors'], 1)} million sectors to L2",
               f"L2 is busy for {fig(windows['l2_percent'], 0)} % of the time",
-              f"wrote {fig(first['write_sectors'], 1)} million, with L2 busy for "
+              f"write {fig(first['write_sectors'], 1)} million, with L2 busy for "
               f"{fig(first['l2_percent'], 0)} %, and read {fig(first['dram_read_mb'], 0)} MB",
               f"takes {fig(graph['strips'] / graph['auto'])} times as long with strips")
     page.noted("arithmetic", "of which C is 10.7", "of which B is 343", "8 rows are 64 bytes")

@@ -282,7 +282,7 @@ static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t use
  * pieces that no longer grow. */
 static void test_limit(void **state)
 {
-    const int64_t few = 1000, many = 1000000;
+    const int64_t few = 1000;
     int64_t       pieces, limit;
 
     assert_int_equal(limit_of(SPMM_R_32F, 0, 32, few, true, &pieces), 256);
