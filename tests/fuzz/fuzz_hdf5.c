@@ -13,6 +13,14 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1:max_allocation_size_mb=1024";
 }
 
+const char *__lsan_default_suppressions(void);
+
+/* Where malloc() has said no, HDF5 leaves what it had. */
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhdf5";
+}
+
 static int         messages;
 static H5E_auto2_t print;
 

@@ -157,9 +157,12 @@ static spmm_status_t execute(const walk_t *walk, held_t *h, const spmm_layout_in
 static spmm_status_t product(const walk_t *walk, held_t *h)
 {
     spmm_layout_info_t B = {.struct_size = sizeof B}, C = {.struct_size = sizeof C};
+    spmm_status_t      status = spmm_plan_get_layout(h->plan, SPMM_OPERAND_B, &B);
 
-    SPMM_TRY(spmm_plan_get_layout(h->plan, SPMM_OPERAND_B, &B));
-    SPMM_TRY(spmm_plan_get_layout(h->plan, SPMM_OPERAND_C, &C));
+    if (status == SPMM_OK) {
+        status = spmm_plan_get_layout(h->plan, SPMM_OPERAND_C, &C);
+    }
+    SPMM_TRY(agreed(status)); /* not collective, and makes lists */
     SPMM_TRY(take_buffers(h, &B, &C));
     SPMM_TRY(spmm_plan_scatter(h->plan, SPMM_OPERAND_B, N, h->given, ld(walk, B.original_rows),
                                h->B, ld(walk, B.local_rows), NULL));
