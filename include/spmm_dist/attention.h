@@ -68,7 +68,8 @@ SPMM_API spmm_status_t spmm_attention_plan_create(spmm_matrix_t *mask, int64_t h
  *                     the column; with kernel windows those of V to all rows of their window
  *  @param[in]  ldq,ldk,ldv,ldo  >= heads k; with kernel windows multiples of 16 bytes, as the
  *                     blocks themselves
- *  @param[out] O      [local_rows x heads k]; must not overlap Q, K or V
+ *  @param[out] O      [local_rows x heads k]; as lse, it shares no element with others, which is
+ *                     checked
  *  @param[out] lse    [local_rows x heads] of FP32, for FP64 FP64: log of the sum of exp(scale *
  *                     score), -Inf without entries, which spmm_attention_backward() takes; NULL:
  *                     not wanted */
@@ -82,8 +83,8 @@ SPMM_API spmm_status_t spmm_attention(spmm_attention_plan_t *plan, double scale,
  *  and those of Q and dO that other ranks need.  The same bits from run to run.
  *  @param[in]  O,dO,ldo   what spmm_attention() gave, and its gradient, with one ld
  *  @param[in]  lse        what spmm_attention() gave
- *  @param[out] dQ,dK,dV   gradients, shaped as Q, K and V and with ldq, ldk and ldv; must not
- *                         overlap any other block
+ *  @param[out] dQ,dK,dV   gradients, shaped as Q, K and V and with ldq, ldk and ldv; they
+ *                         share no element with another block, which is checked
  *  @return SPMM_ERR_UNSUPPORTED without option backward */
 SPMM_API spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, double scale,
                                                const void *Q, int64_t ldq, const void *K,

@@ -43,8 +43,8 @@ SPMM_API spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_row
 
 /** The same from 32-bit indices, as PETSc and hypre have them where they are not built for larger
  *  ones.  Collective; arrays as for spmm_matrix_create_csr(): local, in host or device memory,
- *  copied (widened on the way), and may be freed on return.  A rank with 2^31 entries or more needs
- *  spmm_matrix_create_csr().
+ *  copied (widened on the way), and may be freed on return.  Where a rank has 2^31 entries or more,
+ *  all call spmm_matrix_create_csr().
  *  @param[in] n_rows   as in spmm_matrix_create_csr()
  *  @param[in] n_cols   likewise; over all ranks they may add up to more than 2^31 columns, of which
  *                      the first 2^31 can have entries

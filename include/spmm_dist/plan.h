@@ -187,8 +187,7 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *                             NaN.  Each rank's are those of its rows of C, for any op
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
- *                             blocks of one array side by side, with one ld.  On GPUs complex
- *                             blocks of a complex A begin at a multiple of their element
+ *                             blocks of one array side by side, with one ld
  *  @param[in]     ldb,ldc     row-major: >= n; column-major: local, >= local rows;
  *                             where a rank has no rows of B or C it is not read there
  *  @param[in,out] C           local rows of C x n */

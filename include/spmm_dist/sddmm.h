@@ -70,7 +70,7 @@ SPMM_API spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
  *  @param[in]     Y           [local_cols x k] likewise
  *  @param[in]     ldx,ldy     >= k; multiples of 16 bytes, as X and Y themselves, are fastest
  *  @param[in,out] S           [local_nnz] of s_type, in the order of spmm_matrix_update_values();
- *                             must not overlap X or Y */
+ *                             shares no element with X and Y, which is checked */
 SPMM_API spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
                                   int64_t ldx, const void *Y, int64_t ldy, double beta, void *S,
                                   spmm_stream_t stream);
@@ -79,7 +79,7 @@ SPMM_API spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alp
  *  are whole on one rank: not collective.  The first call on a plan allocates.
  *  @param[in]  S  [local_nnz] of s_type, as spmm_sddmm() leaves it
  *  @param[out] P  [local_nnz] of the mask's type, for spmm_plan_update_values(); may be S where the
- *                 types are equal, else must not overlap it */
+ *                 types are equal, else shares no element with it, which is checked */
 SPMM_API spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S,
                                           void *P, spmm_stream_t stream);
 

@@ -34,8 +34,8 @@ class Context:
     nccl_ctas : int
         Most thread blocks of one exchange of transport nccl; 0: NCCL's choice.
     check : bool
-        Every collective call compares its arguments over the ranks first, as with
-        ``SPMM_CHECK=1``: products then wait for all ranks.
+        Products, too, compare their arguments over the ranks first, as with ``SPMM_CHECK=1``, and
+        so wait for all ranks.
     ranks_per_node : int
         > 0: so many successive ranks are taken for a node; 0: those that can share memory.
 

@@ -36,11 +36,8 @@ spmm_status_t spmm_attention_plan_create(spmm_matrix_t *mask, int64_t heads, int
                                     sizeof mine, "attention");
     }
     status = status == SPMM_OK ? spmmi_matrix_need_entries(mask) : status;
-    status = SPMM_CHECK_CALL(&ctx->env, "spmm_attention_plan_create", status,
-                             spmmi_whole("mask", mask->number), spmmi_whole("heads", heads),
-                             spmmi_whole("k", k));
-    SPMM_TRY(spmmi_agree(&ctx->env, status));
-    SPMM_TRY(SPMM_COMPARE(&ctx->env, "an attention plan", SPMM_OK, spmmi_whole("heads", heads),
+    SPMM_TRY(SPMM_COMPARE(&ctx->env, "spmm_attention_plan_create", status,
+                          spmmi_whole("mask", mask->number), spmmi_whole("heads", heads),
                           spmmi_whole("k", k), spmmi_whole("backward", mine.backward != 0),
                           spmmi_text("kernel", mine.kernel)));
     SPMM_TRY(spmmi_attention_build(&ctx->shared, mask, heads, k, &mine, plan));
@@ -59,12 +56,7 @@ typedef struct {
 
 static spmm_extent_t extent_of(const spmm_attention_plan_t *plan, const operand_t *o)
 {
-    const size_t size = spmm_type_size(plan->mask.base->ab_type);
-
-    return (spmm_extent_t){.at    = (uintptr_t)o->at,
-                           .lines = (size_t)o->rows,
-                           .line  = (size_t)(plan->heads * plan->k) * size,
-                           .apart = (size_t)o->ld * size};
+    return spmmi_extent_of(o->at, o->rows, plan->heads * plan->k, o->ld, plan->mask.base->ab_type);
 }
 
 static bool copies_16_bytes(const spmm_attention_plan_t *plan)
@@ -86,11 +78,14 @@ static spmm_status_t check_alignment(const spmm_attention_plan_t *plan, const op
     return SPMM_OK;
 }
 
-/* Local. */
+/* Local.  @p lse  NULL: none */
 static spmm_status_t check_operands(const spmm_attention_plan_t *plan, const operand_t *o,
-                                    int count)
+                                    int count, const void *lse)
 {
-    const spmm_plan_t *base = plan->mask.base;
+    const spmm_plan_t  *base   = plan->mask.base;
+    const int64_t       n_sums = lse == NULL ? 0 : base->A->n_rows * plan->heads;
+    const spmm_type_t   type   = spmmi_accum_type(base->ab_type);
+    const spmm_extent_t sums   = spmmi_extent_of(lse, 1, n_sums, n_sums, type);
 
     for (int k = 0; k < count; k++) {
         SPMM_TRY(
@@ -99,14 +94,16 @@ static spmm_status_t check_operands(const spmm_attention_plan_t *plan, const ope
             SPMM_TRY(check_alignment(plan, &o[k]));
         }
     }
+    SPMM_TRY(spmmi_check_block(base, "lse", lse, n_sums, type));
     for (int k = 0; k < count; k++) {
-        for (int j = 0; j < count && o[k].written; j++) {
-            const spmm_extent_t a = extent_of(plan, &o[k]), b = extent_of(plan, &o[j]);
+        const spmm_extent_t a = extent_of(plan, &o[k]);
 
-            if (j != k && spmmi_extents_overlap(&a, &b)) {
-                return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
-                                  "%s overlaps %s: give it memory of its own", o[k].name,
-                                  o[j].name);
+        SPMM_TRY(spmmi_check_apart(base, "lse", &sums, o[k].name, &a));
+        for (int j = 0; j < count && o[k].written; j++) {
+            const spmm_extent_t b = extent_of(plan, &o[j]);
+
+            if (j != k) {
+                SPMM_TRY(spmmi_check_apart(base, o[k].name, &a, o[j].name, &b));
             }
         }
     }
@@ -133,10 +130,7 @@ spmm_status_t spmm_attention(spmm_attention_plan_t *plan, double scale, const vo
 
     status = spmmi_plan_check_step(base);
     if (status == SPMM_OK) {
-        status = check_operands(plan, operand, (int)(sizeof operand / sizeof operand[0]));
-    }
-    if (status == SPMM_OK && lse != NULL) {
-        status = spmmi_check_block(base, "lse", lse, rows);
+        status = check_operands(plan, operand, (int)(sizeof operand / sizeof operand[0]), lse);
     }
     status = SPMM_CHECK_CALL(base->env, "spmm_attention", status, spmmi_whole("plan", base->number),
                              spmmi_real("scale", scale));
@@ -173,8 +167,10 @@ static spmm_status_t check_backward(const spmm_attention_plan_t *plan, const ope
     }
     SPMM_TRY(spmmi_plan_check_step(base));
     SPMM_TRY(spmmi_plan_check_step(plan->turned.base));
-    SPMM_TRY(check_operands(plan, operand, count));
-    return spmmi_check_block(base, "lse", lse, base->A->n_rows);
+    if (lse == NULL && base->A->n_rows > 0) {
+        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT, "lse is NULL");
+    }
+    return check_operands(plan, operand, count, lse);
 }
 
 spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, double scale, const void *Q,

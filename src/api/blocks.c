@@ -4,10 +4,25 @@
 #include <inttypes.h>
 
 #include "api/context.h"
+#include "base/scalar.h"
 #include "plan/plan.h"
 
+/* GPUs read and write complex numbers whole. */
+static spmm_status_t check_begin(const spmm_plan_t *base, const char *name, const void *data,
+                                 spmm_type_t type)
+{
+    const bool   parts = base->device->kind == SPMM_DEVICE_CPU;
+    const size_t size  = spmm_type_size(parts ? spmmi_part_type(type) : type);
+
+    return (uintptr_t)data % size == 0
+               ? SPMM_OK
+               : spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+                            "%s begins at %p: an element lies at a multiple of %zu bytes", name,
+                            data, size);
+}
+
 spmm_status_t spmmi_check_block(const spmm_plan_t *base, const char *name, const void *data,
-                                int64_t count)
+                                int64_t count, spmm_type_t type)
 {
     if (count > 0 && data == NULL) {
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
@@ -18,7 +33,7 @@ spmm_status_t spmmi_check_block(const spmm_plan_t *base, const char *name, const
                           "spmm_buffer_alloc()",
                           name, base->device->description);
     }
-    return SPMM_OK;
+    return count > 0 ? check_begin(base, name, data, type) : SPMM_OK;
 }
 
 spmm_status_t spmmi_check_rows(const spmm_plan_t *base, const char *name, const void *data,
@@ -34,5 +49,25 @@ spmm_status_t spmmi_check_rows(const spmm_plan_t *base, const char *name, const 
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ": no memory is that large", name, ld);
     }
-    return spmmi_check_block(base, name, data, rows);
+    return spmmi_check_block(base, name, data, rows, base->ab_type);
+}
+
+spmm_extent_t spmmi_extent_of(const void *data, int64_t lines, int64_t length, int64_t ld,
+                              spmm_type_t type)
+{
+    const size_t size = spmm_type_size(type);
+
+    return (spmm_extent_t){.at    = (uintptr_t)data,
+                           .lines = (size_t)lines,
+                           .line  = (size_t)length * size,
+                           .apart = (size_t)ld * size};
+}
+
+spmm_status_t spmmi_check_apart(const spmm_plan_t *base, const char *written,
+                                const spmm_extent_t *a, const char *other, const spmm_extent_t *b)
+{
+    return spmmi_extents_overlap(a, b)
+               ? spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+                            "%s overlaps %s: give it memory of its own", written, other)
+               : SPMM_OK;
 }

@@ -19,7 +19,7 @@ struct spmm_context {
  *  count its bytes in 64 bits. */
 static inline bool spmmi_ld_fits(int64_t count, int64_t ld)
 {
-    enum { MOST_BYTES = 8 }; /* of an element */
+    enum { MOST_BYTES = 16 }; /* of an element */
     int64_t reach;
 
     return count <= 1 ||

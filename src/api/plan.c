@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
+#include "api/blocks.h"
 #include "api/context.h"
-#include "api/overlap.h"
 #include "base/alloc.h"
 #include "base/same.h"
 #include "base/scalar.h"
@@ -32,11 +32,8 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
                                     sizeof mine, "plan");
     }
     status = status == SPMM_OK ? spmmi_matrix_need_entries(A) : status;
-    status = SPMM_CHECK_CALL(&ctx->env, "spmm_plan_create", status,
-                             spmmi_whole("matrix", A->number), spmmi_whole("n", n));
-    SPMM_TRY(spmmi_agree(&ctx->env, status));
-    SPMM_TRY(SPMM_COMPARE(&ctx->env, "a plan", SPMM_OK,
-                          spmmi_whole("column_groups", mine.column_groups)));
+    SPMM_TRY(SPMM_COMPARE(&ctx->env, "spmm_plan_create", status, spmmi_whole("matrix", A->number),
+                          spmmi_whole("n", n), spmmi_whole("column_groups", mine.column_groups)));
     SPMM_TRY(mine.column_groups == 0 ? spmmi_plan_build(&ctx->shared, A, n, &mine, plan)
                                      : spmmi_groups_build(&ctx->shared, A, n, &mine, plan));
     (*plan)->number = ++ctx->made;
@@ -44,26 +41,10 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     return SPMM_OK;
 }
 
-/* GPUs read and write complex numbers whole. */
-static spmm_status_t check_alignment(const spmm_plan_t *plan, const char *name, const void *data)
-{
-    const size_t size = spmm_type_size(plan->ab_type);
-
-    if (spmmi_is_complex(plan->ab_type) && plan->device->kind != SPMM_DEVICE_CPU &&
-        (uintptr_t)data % size != 0) {
-        return spmmi_fail(
-            &plan->env->err, SPMM_ERR_ARGUMENT,
-            "%s begins at %p: on GPUs complex numbers of %zu bytes lie at multiples of "
-            "their size",
-            name, data, size);
-    }
-    return SPMM_OK;
-}
-
 /* A dense operand of @p rows rows: pointer and leading dimension, which without rows may be
  * anything and is then set to the least that has a meaning. */
 static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, const void *data,
-                                 int64_t rows, int64_t n, int64_t *ld)
+                                 int64_t rows, int64_t n, int64_t *ld, spmm_type_t type)
 {
     spmm_error_t *err    = &plan->env->err;
     const bool    is_row = plan->layout == SPMM_LAYOUT_ROW;
@@ -83,16 +64,7 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ": no memory is that large", name, *ld);
     }
-    if (data == NULL) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
-    }
-    if (!plan->device->ops->is_usable(plan->device, data)) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "%s does not lie in memory of this context's device (%s); see "
-                          "spmm_buffer_alloc()",
-                          name, plan->device->description);
-    }
-    return check_alignment(plan, name, data);
+    return spmmi_check_block(plan, name, data, rows, type);
 }
 
 static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n, int64_t most)
@@ -107,13 +79,10 @@ static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n, int64_t most)
 static spmm_extent_t extent_of(const spmm_plan_t *plan, const void *data, int64_t rows, int64_t n,
                                int64_t ld, spmm_type_t type)
 {
-    const bool   is_row = plan->layout == SPMM_LAYOUT_ROW;
-    const size_t size   = spmm_type_size(type) * (size_t)plan->b_parts;
+    const bool is_row = plan->layout == SPMM_LAYOUT_ROW;
 
-    return (spmm_extent_t){.at    = (uintptr_t)data,
-                           .lines = (size_t)(is_row ? rows : n),
-                           .line  = (size_t)(is_row ? n : rows) * size,
-                           .apart = (size_t)ld * size};
+    return spmmi_extent_of(data, is_row ? rows : n, (is_row ? n : rows) * plan->b_parts,
+                           ld * plan->b_parts, type);
 }
 
 /* Rounded once, so that all engines agree on whether beta is 0.  Volatile, since GCC 12.2 at -O3
@@ -139,8 +108,8 @@ static spmm_status_t check_execute(const spmm_plan_t *plan, spmm_operands_t *x)
 
     SPMM_TRY(spmmi_plan_check_step(plan));
     SPMM_TRY(check_n(plan, x->n, plan->n / plan->b_parts));
-    SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, &x->ldb));
-    SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, &x->ldc));
+    SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, &x->ldb, plan->ab_type));
+    SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, &x->ldc, plan->c_type));
     b_bytes = extent_of(plan, x->B, b_rows, x->n, x->ldb, plan->ab_type);
     c_bytes = extent_of(plan, x->C, c_rows, x->n, x->ldc, plan->c_type);
     if (spmmi_extents_overlap(&b_bytes, &c_bytes)) {
@@ -258,14 +227,6 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
     }
     spmmi_error_clear(&plan->env->err);
-    if (plan->groups == NULL && spmmi_matrix_local_nnz(plan->A) > 0 &&
-        !plan->device->ops->is_usable(plan->device, values)) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                          "values do not lie in memory of this context's device (%s); see "
-                          "spmm_buffer_alloc(), or spmm_matrix_update_values()",
-                          plan->device->description);
-    }
-    SPMM_TRY(check_alignment(plan, "values", values));
     if (plan->groups != NULL) {
         return spmmi_fail(
             &plan->env->err, SPMM_ERR_UNSUPPORTED,
@@ -277,6 +238,8 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
                           "new values of one plan cannot reach the entries that its cover has "
                           "moved to other ranks: use spmm_matrix_update_values()");
     }
+    SPMM_TRY(
+        spmmi_check_block(plan, "values", values, spmmi_matrix_local_nnz(plan->A), plan->ab_type));
     return spmmi_plan_take_values(plan, values, stream);
 }
 
@@ -322,6 +285,7 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
                                 int64_t *ld_dst)
 {
     const spmm_plan_groups_t *groups = plan->groups;
+    const spmm_type_t         type   = operand == SPMM_OPERAND_B ? plan->ab_type : plan->c_type;
     int64_t                   rows, mine, whole;
 
     SPMM_TRY(check_operand(plan, operand));
@@ -333,8 +297,9 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
         (void)spmmi_groups_original(plan, operand, &whole);
         mine = spmmi_groups_columns(groups, groups->mine, n);
     }
-    SPMM_TRY(check_dense(plan, "src", src, to_plan ? whole : rows, to_plan ? n : mine, ld_src));
-    return check_dense(plan, "dst", dst, to_plan ? rows : whole, to_plan ? mine : n, ld_dst);
+    SPMM_TRY(
+        check_dense(plan, "src", src, to_plan ? whole : rows, to_plan ? n : mine, ld_src, type));
+    return check_dense(plan, "dst", dst, to_plan ? rows : whole, to_plan ? mine : n, ld_dst, type);
 }
 
 static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,
@@ -349,9 +314,9 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     }
     SPMM_TRY(spmmi_enter(plan->env, call));
     status = check_move(plan, operand, to_plan, n, src, &ld_src, dst, &ld_dst);
-    status = SPMM_CHECK_CALL(plan->env, call, status, spmmi_whole("plan", plan->number),
-                             spmmi_whole("operand", operand), spmmi_whole("n", n));
-    SPMM_TRY(spmmi_agree(plan->groups == NULL ? plan->env : plan->groups->outer->env, status));
+    SPMM_TRY(SPMM_COMPARE(plan->groups == NULL ? plan->env : plan->groups->outer->env, call, status,
+                          spmmi_whole("plan", plan->number), spmmi_whole("operand", operand),
+                          spmmi_whole("n", n)));
     return (plan->groups == NULL ? spmmi_plan_move : spmmi_groups_move)(
         plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts, dst,
         ld_dst * plan->b_parts, stream);
@@ -402,9 +367,8 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                             "spmm_plan_write_partition: path is NULL");
     }
-    status = SPMM_CHECK_CALL(plan->env, "spmm_plan_write_partition", status,
-                             spmmi_whole("plan", plan->number), spmmi_text("path", path));
-    SPMM_TRY(spmmi_agree(plan->env, status));
+    SPMM_TRY(SPMM_COMPARE(plan->env, "spmm_plan_write_partition", status,
+                          spmmi_whole("plan", plan->number), spmmi_text("path", path)));
     if (plan->groups != NULL) { /* all groups have one partition each, made alike */
         status = plan->groups->mine == 0 ? write_partition(plan, path) : SPMM_OK;
         return spmmi_agree(plan->groups->outer->env, status);

@@ -30,10 +30,9 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
                                     sizeof mine, "SDDMM");
     }
     status = status == SPMM_OK ? spmmi_matrix_need_entries(mask) : status;
-    status = SPMM_CHECK_CALL(&ctx->env, "spmm_sddmm_plan_create", status,
-                             spmmi_whole("mask", mask->number), spmmi_whole("k", k),
-                             spmmi_whole("s_type", mine.s_type));
-    SPMM_TRY(spmmi_agree(&ctx->env, status));
+    SPMM_TRY(SPMM_COMPARE(&ctx->env, "spmm_sddmm_plan_create", status,
+                          spmmi_whole("mask", mask->number), spmmi_whole("k", k),
+                          spmmi_whole("s_type", mine.s_type)));
     SPMM_TRY(spmmi_sddmm_build(&ctx->shared, mask, k, &mine, plan));
     (*plan)->base->number = ++ctx->made;
     ctx->live++;
@@ -49,9 +48,13 @@ static double rounded(const spmm_plan_t *base, double x)
 }
 
 /* Local. */
-static spmm_status_t check_sddmm(const spmm_plan_t *base, int64_t k, const void *X, int64_t ldx,
-                                 const void *Y, int64_t ldy, const void *S)
+static spmm_status_t check_sddmm(const spmm_sddmm_plan_t *plan, int64_t k, const void *X,
+                                 int64_t ldx, const void *Y, int64_t ldy, const void *S)
 {
+    const spmm_plan_t *base = plan->base;
+    const int64_t      nnz  = spmmi_matrix_local_nnz(base->A);
+    spmm_extent_t      s, x, y;
+
     SPMM_TRY(spmmi_plan_check_step(base));
     if (k < 1 || k > base->n) {
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
@@ -59,7 +62,12 @@ static spmm_status_t check_sddmm(const spmm_plan_t *base, int64_t k, const void 
     }
     SPMM_TRY(spmmi_check_rows(base, "X", X, base->A->n_rows, k, ldx));
     SPMM_TRY(spmmi_check_rows(base, "Y", Y, base->A->n_cols, k, ldy));
-    return spmmi_check_block(base, "S", S, spmmi_matrix_local_nnz(base->A));
+    SPMM_TRY(spmmi_check_block(base, "S", S, nnz, plan->s_type));
+    s = spmmi_extent_of(S, 1, nnz, nnz, plan->s_type);
+    x = spmmi_extent_of(X, base->A->n_rows, k, ldx, base->ab_type);
+    y = spmmi_extent_of(Y, base->A->n_cols, k, ldy, base->ab_type);
+    SPMM_TRY(spmmi_check_apart(base, "S", &s, "X", &x));
+    return spmmi_check_apart(base, "S", &s, "Y", &y);
 }
 
 spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
@@ -74,7 +82,7 @@ spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const
     }
     base = plan->base;
     SPMM_TRY(spmmi_enter(base->env, "spmm_sddmm"));
-    status = check_sddmm(base, k, X, ldx, Y, ldy, S);
+    status = check_sddmm(plan, k, X, ldx, Y, ldy, S);
     status =
         SPMM_CHECK_CALL(base->env, "spmm_sddmm", status, spmmi_whole("plan", base->number),
                         spmmi_whole("k", k), spmmi_real("alpha", alpha), spmmi_real("beta", beta),
@@ -100,18 +108,22 @@ spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const
 spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
                                  spmm_stream_t stream)
 {
-    int64_t nnz;
+    const spmm_plan_t *base;
+    spmm_extent_t      s, p;
+    int64_t            nnz;
 
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_sddmm_softmax: plan is NULL");
     }
-    spmmi_error_clear(&plan->base->env->err);
-    nnz = spmmi_matrix_local_nnz(plan->base->A);
-    SPMM_TRY(spmmi_check_block(plan->base, "S", S, nnz));
-    SPMM_TRY(spmmi_check_block(plan->base, "P", P, nnz));
-    if (nnz > 0 && S == P && plan->s_type != plan->base->ab_type) {
-        return spmmi_fail(&plan->base->env->err, SPMM_ERR_ARGUMENT,
-                          "P is S, but their types differ: P needs memory of its own");
+    base = plan->base;
+    spmmi_error_clear(&base->env->err);
+    nnz = spmmi_matrix_local_nnz(base->A);
+    SPMM_TRY(spmmi_check_block(base, "S", S, nnz, plan->s_type));
+    SPMM_TRY(spmmi_check_block(base, "P", P, nnz, base->ab_type));
+    if (S != P || plan->s_type != base->ab_type) {
+        s = spmmi_extent_of(S, 1, nnz, nnz, plan->s_type);
+        p = spmmi_extent_of(P, 1, nnz, nnz, base->ab_type);
+        SPMM_TRY(spmmi_check_apart(base, "P", &p, "S", &s));
     }
     return spmmi_sddmm_run_softmax(plan, scale, S, P, stream);
 }

@@ -104,8 +104,8 @@ spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t loc
     range[0] = spmmi_hash_bytes((uint64_t)local, mine.word, sizeof mine.word);
     range[1] = ~range[0];
     SPMM_TRY(spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN));
-    if (range[0] == ~range[1]) {
-        return local;
+    if (range[0] == ~range[1] && local == SPMM_OK) {
+        return SPMM_OK;
     }
     SPMM_TRY(spmmi_agree(env, local));
     return fail_difference(env, call, &mine, argument);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file same.h
  *  Do all ranks make the same call with the same arguments?  Where they do not, every rank gets one
- *  sentence that names the argument and a rank.
+ *  sentence that names the argument and a rank.  Set-up calls always ask; products, which spend no
+ *  reduction, where the context checks calls.
  */
 #ifndef SPMM_BASE_SAME_H
 #define SPMM_BASE_SAME_H
@@ -37,10 +38,10 @@ static inline spmm_same_t spmmi_text(const char *name, const char *value)
     return (spmm_same_t){.name = name, .kind = SPMM_SAME_TEXT, .text = value};
 }
 
-/** Compare: SPMM_ERR_ARGUMENT on all ranks where calls or arguments differ.  One small reduction
- *  where they do not.  Collective.
+/** Compare: SPMM_ERR_ARGUMENT on all ranks where calls or arguments differ.  Collective, agreed:
+ *  one small reduction where all is well.
  *  @param[in] local  what this rank thinks of its own arguments: the failure of a rank comes before
- *                    differences, and all ranks get it; one of all ranks alike is not agreed
+ *                    differences, and all ranks get it
  *  @param[in] count  at most SPMM_MOST_SAME */
 spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t local, int count,
                             const spmm_same_t *argument);
@@ -58,8 +59,7 @@ spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t loc
     spmmi_compare((env), (call), (local), (int)SPMM_COUNT_SAME(__VA_ARGS__),                       \
                   (const spmm_same_t[]){__VA_ARGS__})
 
-/** The same where the context checks calls, else @p local: the first communication of every
- *  collective call, but of those that destroy something, which may follow a failure. */
+/** The same where the context checks calls, else @p local. */
 #define SPMM_CHECK_CALL(env, call, local, ...)                                                     \
     ((env)->check ? SPMM_COMPARE(env, call, local, __VA_ARGS__) : (local))
 

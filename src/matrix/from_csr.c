@@ -66,17 +66,8 @@ static spmm_status_t prepare(spmm_env_t *env, const source_t *in, spmm_matrix_t 
 /* Collective; every rank comes to the same answer. */
 static spmm_status_t share_shape(spmm_env_t *env, const source_t *in, spmm_matrix_t *A)
 {
-    int types[2] = {(int)in->type, -(int)in->type};
-
     SPMM_TRY(spmmi_allgather_offsets(env, in->n_rows, A->row_offset));
     SPMM_TRY(spmmi_allgather_offsets(env, in->n_cols, A->col_offset));
-    SPMM_TRY(spmmi_allreduce(env, types, 2, MPI_INT, MPI_MAX));
-    if (types[0] != -types[1]) {
-        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "ranks gave values of types %s and %s; all must give the same",
-                          spmmi_type_name((spmm_type_t)-types[1]),
-                          spmmi_type_name((spmm_type_t)types[0]));
-    }
     A->rows   = A->row_offset[env->size];
     A->cols   = A->col_offset[env->size];
     A->n_rows = (int32_t)in->n_rows;

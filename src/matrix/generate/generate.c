@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "cpu/cpu_kernels.h"
 #include "matrix/generate/spec.h"
 
@@ -109,21 +108,6 @@ static spmm_status_t check_size(spmm_env_t *env, const spmm_generator_t *g)
     return SPMM_OK;
 }
 
-/* Ranks with different arguments would meet in different collectives.  Collective. */
-static spmm_status_t check_same(spmm_env_t *env, const char *spec, spmm_type_t type, uint64_t seed)
-{
-    const uint64_t h        = spmmi_hash_text(spmmi_hash2(seed, (int64_t)type, 0), spec);
-    uint64_t       range[2] = {h, ~h};
-
-    SPMM_TRY(spmmi_allreduce(env, range, 2, MPI_UINT64_T, MPI_MIN));
-    if (range[0] != ~range[1]) {
-        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "ranks gave different generator specs, seeds or types; all must give the "
-                          "same");
-    }
-    return SPMM_OK;
-}
-
 spmm_status_t spmmi_matrix_from_spec(spmm_env_t *env, const char *spec, spmm_type_t type,
                                      uint64_t seed, spmm_matrix_t **A)
 {
@@ -132,9 +116,6 @@ spmm_status_t spmmi_matrix_from_spec(spmm_env_t *env, const char *spec, spmm_typ
     spmm_status_t    status;
 
     status = spmmi_agree(env, spmmi_spec_parse(&env->err, spec, seed, &generator));
-    if (status == SPMM_OK) {
-        status = check_same(env, spec, type, seed);
-    }
     if (status == SPMM_OK) {
         status = check_size(env, &generator);
     }

@@ -233,10 +233,6 @@ static void test_null_arrays_and_types(void **state)
     check_null(row_ptr, col_idx, NULL, SPMM_R_64F, "values is NULL");
     check_null(row_ptr, col_idx, values, SPMM_TYPE_AUTO, "type 0");
     check_null(row_ptr, col_idx, values, (spmm_type_t)9, "type 9");
-    if (spmm_test_env.size > 1) {
-        check_null(row_ptr, col_idx, values, spmm_test_env.rank == 0 ? SPMM_R_64F : SPMM_R_32F,
-                   "types 64f and 32f");
-    }
 }
 
 static void test_failing_allocations(void **state)

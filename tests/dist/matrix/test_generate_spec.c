@@ -100,29 +100,6 @@ static void test_malformed_specs(void **state)
     check_bad("uniform:rows=1,cols=1000000000000,degree=1", SPMM_ERR_RANGE, "use more ranks");
 }
 
-static void test_ranks_that_disagree(void **state)
-{
-    spmm_matrix_t *A    = NULL;
-    const int      rank = spmm_test_env.rank, last = spmm_test_env.size - 1;
-
-    if (last == 0) {
-        skip();
-    }
-    spmmi_error_clear(&spmm_test_env.err);
-    spmm_assert_error(
-        spmmi_matrix_from_spec(&spmm_test_env,
-                               rank == last ? "banded:rows=9,band=1" : "banded:rows=99999,band=1",
-                               SPMM_R_64F, SEED, &A),
-        SPMM_ERR_ARGUMENT, NULL);
-    spmm_assert_error(spmmi_matrix_from_spec(&spmm_test_env, "banded:rows=9,band=1", SPMM_R_64F,
-                                             rank == last, &A),
-                      SPMM_ERR_ARGUMENT, NULL);
-    spmm_assert_error(spmmi_matrix_from_spec(&spmm_test_env, rank == last ? "x" : "banded:rows=9",
-                                             SPMM_R_64F, SEED, &A),
-                      SPMM_ERR_ARGUMENT, NULL);
-    assert_null(A);
-}
-
 static void test_failing_allocations(void **state)
 {
     spmm_env_t     alone  = {.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
@@ -145,4 +122,4 @@ static void test_failing_allocations(void **state)
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
-SPMM_TESTS(test_malformed_specs, test_ranks_that_disagree, test_failing_allocations);
+SPMM_TESTS(test_malformed_specs, test_failing_allocations);

@@ -88,31 +88,6 @@ static void test_sentence_is_of_the_last_failure(void **state)
     spmm_assert_ok(spmm_plan_destroy(&plan));
 }
 
-/* Leading dimensions that would overflow where rows are found, as of a variable that was never
- * set. */
-static void test_endless_blocks(void **state)
-{
-    const int64_t       row_ptr[] = {0, 0, 0}, huge = INT64_MAX / 2 + 1;
-    const double        B[2] = {1.0, 1.0};
-    double              C[2] = {NAN, NAN};
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan;
-    spmm_sddmm_plan_t  *sampler;
-
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
-    for (int columns = 0; columns < 2; columns++) {
-        o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
-        expect_refusal(spmm_execute(plan, 2, 1.0, B, huge, 0.0, C, 2, NULL), "ld of B");
-        expect_refusal(spmm_execute(plan, 2, 1.0, B, 2, 0.0, C, huge, NULL), "ld of C");
-        spmm_assert_ok(spmm_plan_destroy(&plan));
-    }
-    spmm_assert_ok(spmm_sddmm_plan_create(A, 1, NULL, &sampler));
-    expect_refusal(spmm_sddmm(sampler, 1, 1.0, B, 1, B, huge, 0.0, NULL, NULL), "ld of Y");
-    spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
-    assert_true(isnan(C[0]) && isnan(C[1]));
-}
-
 static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
 {
     spmm_plan_stats_t stats = {.struct_size = sizeof stats};
@@ -180,58 +155,6 @@ static void test_times_of_failed_execute(void **state)
     assert_true(stats_of(plan).total_s >= 0.0);
     assert_true(C == 1.0);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-}
-
-/* Columns of one array: @p b_at and @p c_at elements from its beginning. */
-static spmm_status_t multiply_within(spmm_plan_t *plan, double *all, int64_t b_at, int64_t ldb,
-                                     int64_t c_at, int64_t ldc)
-{
-    return spmm_execute(plan, 2, 1.0, all + b_at, ldb, 0.0, all + c_at, ldc, NULL);
-}
-
-static void expect_overlap(spmm_plan_t *plan, double *all, int64_t b_at, int64_t ldb, int64_t c_at,
-                           int64_t ldc)
-{
-    assert_int_equal(multiply_within(plan, all, b_at, ldb, c_at, ldc), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "C overlaps B"));
-}
-
-/* Each rank's A is the identity of 3 rows: B and C are blocks of 3 x 2, in either order. */
-static void test_overlap(void **state)
-{
-    enum { ROWS = 3, LD = 8, APART = 3 * LD };
-    const int64_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, first = (int64_t)ROWS * spmm_test_env.rank;
-    const int64_t col[ROWS]    = {first, first + 1, first + 2};
-    const double  values[ROWS] = {1, 1, 1};
-
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
-    for (int columns = 0; columns < 2; columns++) {
-        const int64_t       wide = columns != 0 ? ROWS : 2; /* elements of a block side by side */
-        double              all[3 * APART];
-        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-        spmm_plan_t        *plan;
-
-        for (int k = 0; k < 3 * APART; k++) {
-            all[k] = k;
-        }
-        o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
-        expect_overlap(plan, all, 0, LD, 0, LD);
-        expect_overlap(plan, all, 0, LD, wide - 1, LD);
-        expect_overlap(plan, all, wide - 1, LD, 0, LD);
-        expect_overlap(plan, all, LD, LD, 0, LD);
-        expect_overlap(plan, all, 0, LD, LD - 1, LD); /* by its second row or column */
-        expect_overlap(plan, all, LD - 1, LD, 0, LD);
-        expect_overlap(plan, all, 0, LD, wide, LD - 1);
-        spmm_assert_ok(multiply_within(plan, all, 0, LD, wide, LD));
-        assert_true(all[wide] == 0.0 && all[LD + wide] == LD && all[wide + 1] == 1.0);
-        spmm_assert_ok(multiply_within(plan, all, wide, LD, 0, LD));
-        spmm_assert_ok(multiply_within(plan, all, 0, LD, LD - wide, LD));
-        spmm_assert_ok(multiply_within(plan, all, 0, LD, LD + wide, LD));
-        spmm_assert_ok(multiply_within(plan, all, 0, LD, APART, LD));
-        spmm_assert_ok(multiply_within(plan, all, APART, LD - 1, 0, LD));
-        spmm_assert_ok(spmm_plan_destroy(&plan));
-    }
 }
 
 static void test_buffer_beyond_memory(void **state)
@@ -342,6 +265,6 @@ static void test_calls_after_finalize(void **state)
 }
 
 SPMM_TESTS(test_contexts_that_cannot_be, test_destroy_after_finalize, test_calls_after_finalize,
-           test_overlap, test_buffer_beyond_memory, test_no_place_for_the_result,
+           test_buffer_beyond_memory, test_no_place_for_the_result,
            test_options_that_differ_a_little, test_sentence_is_of_the_last_failure,
-           test_endless_blocks, test_volumes_of_a_star, test_times_of_failed_execute);
+           test_volumes_of_a_star, test_times_of_failed_execute);
