@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/context.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #include "base/same.h"
 #include "device/network.h"
 #include "engine/engine.h"
+
+#define CREATE "spmm_context_create"
 
 enum { MOST_CTAS = 64 }; /* that NCCL takes */
 
@@ -53,13 +56,16 @@ static bool is_on(const char *name)
     return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
+/* MPI_Comm_dup() would wait for ever for a rank out of reach. */
 static spmm_status_t open_env(spmm_context_t *ctx, MPI_Comm comm)
 {
     spmm_env_t *env = &ctx->env;
+    MPI_Request request;
 
-    env->stage = "spmm_context_create";
     env->debug = is_on("SPMM_DEBUG");
-    SPMM_MPI(env, MPI_Comm_dup(comm, &env->comm));
+    SPMM_MPI(env, MPI_Comm_idup(comm, &ctx->begin.comm, &request));
+    SPMM_TRY(spmmi_wait_request(env, &request));
+    env->comm = ctx->begin.comm;
     SPMM_MPI(env, MPI_Comm_set_errhandler(env->comm, MPI_ERRORS_RETURN));
     SPMM_MPI(env, MPI_Comm_rank(env->comm, &env->rank));
     SPMM_MPI(env, MPI_Comm_size(env->comm, &env->size));
@@ -94,8 +100,7 @@ static spmm_status_t compare_options(spmm_env_t *env, const spmm_context_options
 {
     int check = options->check != 0 || is_on("SPMM_CHECK");
 
-    SPMM_TRY(SPMM_COMPARE(env, "spmm_context_create", SPMM_OK,
-                          spmmi_real("timeout_s", options->timeout_s),
+    SPMM_TRY(SPMM_COMPARE(env, CREATE, SPMM_OK, spmmi_real("timeout_s", options->timeout_s),
                           spmmi_whole("nccl_ctas", options->nccl_ctas),
                           spmmi_whole("ranks_per_node", options->ranks_per_node)));
     SPMM_TRY(spmmi_allreduce(env, &check, 1, MPI_INT, MPI_MAX));
@@ -103,12 +108,10 @@ static spmm_status_t compare_options(spmm_env_t *env, const spmm_context_options
     return SPMM_OK;
 }
 
-static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
-                                  const spmm_context_options_t *given)
+static spmm_status_t open_context(spmm_context_t *ctx, const spmm_context_options_t *given)
 {
     spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
 
-    SPMM_TRY(open_env(ctx, comm));
     SPMM_TRY(spmmi_agree(&ctx->env, check_options(&ctx->env, given, &options)));
     SPMM_TRY(compare_options(&ctx->env, &options));
     ctx->env.log       = options.log;
@@ -129,6 +132,9 @@ static spmm_status_t open_context(spmm_context_t *ctx, MPI_Comm comm,
 
 static void close_context(spmm_context_t *ctx)
 {
+    if (ctx == NULL) {
+        return;
+    }
     for (int t = 0; t < spmmi_n_transports && ctx->shared.env != NULL; t++) {
         if (spmmi_transports[t]->close != NULL) {
             spmmi_transports[t]->close(&ctx->shared);
@@ -170,35 +176,56 @@ static spmm_status_t check_comm(MPI_Comm comm)
     int inter = 0;
 
     if (!spmmi_mpi_runs() || comm == MPI_COMM_NULL) {
-        return spmmi_fail(
-            NULL, SPMM_ERR_ARGUMENT,
-            "spmm_context_create: call it between MPI_Init and MPI_Finalize and pass a "
-            "communicator");
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT,
+                          CREATE ": call it between MPI_Init and MPI_Finalize and pass a "
+                                 "communicator");
     }
     if (MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT,
-                          "spmm_context_create: pass an intra-communicator; MPI_Intercomm_merge() "
-                          "makes one of an inter-communicator");
+                          CREATE ": pass an intra-communicator; MPI_Intercomm_merge() "
+                                 "makes one of an inter-communicator");
     }
     return SPMM_OK;
 }
 
-/* SPMM_OK where all ranks have a context and a place for it: there is no spmmi_agree() yet.
- * Collective. */
-static spmm_status_t agree_on_begin(MPI_Comm comm, const spmm_context_t *made, bool has_place)
+/* Of options that are not checked yet; 0: none. */
+static double timeout_of(const spmm_context_options_t *options)
 {
-    int v[2] = {has_place, made != NULL};
+    const size_t end = offsetof(spmm_context_options_t, timeout_s) + sizeof options->timeout_s;
 
-    if (MPI_Allreduce(MPI_IN_PLACE, v, 2, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS) {
-        return spmmi_fail(NULL, SPMM_ERR_COMM,
-                          "spmm_context_create: MPI_Allreduce failed on the communicator given");
+    return options != NULL && options->struct_size >= end ? options->timeout_s : 0.0;
+}
+
+/* SPMM_OK where all ranks have a context and a place for it: there is no spmmi_agree() yet.  A
+ * timeout that differs is none until options are compared: with one, ranks call other functions of
+ * MPI.  Collective. */
+static spmm_status_t agree_on_begin(MPI_Comm comm, spmm_context_t *made, bool has_place,
+                                    double timeout_s)
+{
+    static _Thread_local double spare[SPMM_BEGIN]; /* of a rank without memory */
+
+    spmm_env_t  env = {.comm = MPI_COMM_NULL, .stage = CREATE, .timeout_s = timeout_s};
+    double     *v   = made != NULL ? made->begin.v : spare;
+    MPI_Request request;
+
+    if (made != NULL) {
+        made->env = env;
     }
-    if (v[0] == 0) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT,
-                          "spmm_context_create: ctx is NULL, on one rank at least");
+    v[0] = has_place;
+    v[1] = made != NULL;
+    v[2] = timeout_s;
+    v[3] = -timeout_s;
+    SPMM_MPI(&env,
+             MPI_Iallreduce(MPI_IN_PLACE, v, SPMM_BEGIN, MPI_DOUBLE, MPI_MIN, comm, &request));
+    SPMM_TRY(spmmi_wait_request(&env, &request));
+    if (v[0] == 0.0) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, CREATE ": ctx is NULL, on one rank at least");
     }
-    return v[1] != 0 ? SPMM_OK
-                     : spmmi_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
+    if (v[1] == 0.0) {
+        return spmmi_fail_memory(NULL, 1, sizeof *made, "a context, on one rank at least");
+    }
+    made->env.timeout_s = v[2] == -v[3] ? timeout_s : 0.0;
+    return SPMM_OK;
 }
 
 spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *options,
@@ -209,13 +236,16 @@ spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *o
 
     SPMM_TRY(check_comm(comm));
     (void)SPMM_NEW_ZERO(made, 1);
-    status = agree_on_begin(comm, made, ctx != NULL);
-    if (status != SPMM_OK) {
-        spmmi_free(made);
-        return status;
+    status = agree_on_begin(comm, made, ctx != NULL, timeout_of(options));
+    if (status == SPMM_OK) {
+        status = open_env(made, comm);
     }
-    made->env.comm = MPI_COMM_NULL;
-    status         = open_context(made, comm, options);
+    if (status == SPMM_ERR_COMM && made != NULL) { /* MPI may come back to what it was told */
+        spmmi_alloc_keep(made, sizeof *made);
+    }
+    if (status == SPMM_OK) {
+        status = open_context(made, options);
+    }
     if (status != SPMM_OK) {
         close_context(made);
         return status;

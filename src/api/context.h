@@ -7,12 +7,18 @@
 #include "exchange/transport.h"
 #include "spmm_dist/context.h"
 
+enum { SPMM_BEGIN = 4 };
+
 struct spmm_context {
     spmm_env_t              env;
     spmm_device_t           device;
     spmm_transport_shared_t shared;
     int                     live; /**< matrices and plans not yet destroyed */
     int                     made; /**< so far: their numbers, equal on all ranks */
+    struct {
+        double   v[SPMM_BEGIN];
+        MPI_Comm comm;
+    } begin; /**< what MPI may come back to where ranks do not come to the first two calls */
 };
 
 /** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels

@@ -36,7 +36,8 @@ static bool roll_is_called(spmm_env_t *env, MPI_Status *who)
 {
     int called = 0;
 
-    return MPI_Iprobe(MPI_ANY_SOURCE, TAG_ROLL, env->comm, &called, who) == MPI_SUCCESS && called;
+    return env->comm != MPI_COMM_NULL &&
+           MPI_Iprobe(MPI_ANY_SOURCE, TAG_ROLL, env->comm, &called, who) == MPI_SUCCESS && called;
 }
 
 /* A rank that gives up says so to all others, and those that wait for something give up, too: none
@@ -85,15 +86,16 @@ static spmm_status_t give_up(spmm_env_t *env, double waited)
     char  missing[160];
 
     env->lost = true;
-    if (SPMM_NEW_ZERO(here, env->size) != NULL) {
+    if (env->comm != MPI_COMM_NULL && SPMM_NEW_ZERO(here, env->size) != NULL) {
         call_roll(env, here);
     }
     list_missing(env, here, missing, sizeof missing);
     spmmi_free(here);
     return spmmi_fail(&env->err, SPMM_ERR_COMM,
-                      "%s: %s did not come within the timeout of %g s: late or gone; destroy the "
-                      "context",
-                      env->stage != NULL ? env->stage : "set-up", missing, waited);
+                      "%s: %s did not come within the timeout of %g s: late, gone or out of "
+                      "reach%s",
+                      env->stage != NULL ? env->stage : "set-up", missing, waited,
+                      env->comm != MPI_COMM_NULL ? "; destroy the context" : "");
 }
 
 /* Until all ranks have come to a collective, for @p most seconds; 0: for ever. */
@@ -116,6 +118,11 @@ static spmm_status_t wait_for_all(spmm_env_t *env, MPI_Request *request, double 
         }
         spmmi_let_run(&polls);
     }
+}
+
+spmm_status_t spmmi_wait_request(spmm_env_t *env, MPI_Request *request)
+{
+    return wait_for_all(env, request, env->timeout_s > 0.0 ? env->timeout_s + SETUP_MORE : 0.0);
 }
 
 static spmm_status_t fail_lost(spmm_env_t *env)
@@ -213,7 +220,7 @@ static spmm_status_t run(spmm_env_t *env, const collective_t *c)
     }
     status = spmmi_mpi_check(env, begin(env->comm, c, from, to, &request), names[c->kind]);
     if (status == SPMM_OK) {
-        status = wait_for_all(env, &request, env->timeout_s + SETUP_MORE);
+        status = spmmi_wait_request(env, &request);
     }
     if (status != SPMM_OK) {
         env->lost = true; /* what others began waits for this rank */

@@ -77,6 +77,10 @@ spmm_status_t spmmi_allgather(spmm_env_t *env, const void *mine, void *all, size
 spmm_status_t spmmi_alltoall(spmm_env_t *env, const void *send, void *recv, size_t bytes);
 spmm_status_t spmmi_barrier(spmm_env_t *env);
 
+/** The same wait for what the caller has begun on all ranks; as long as env->comm is MPI_COMM_NULL,
+ *  no rank is named.  After SPMM_ERR_COMM MPI may come back to its memory: spmmi_alloc_keep(). */
+spmm_status_t spmmi_wait_request(spmm_env_t *env, MPI_Request *request);
+
 /** Before the agreement on what rank @p worker alone has done, such as METIS: with a timeout the
  *  others wait for it an hour longer.  @return @p local, or SPMM_ERR_COMM */
 spmm_status_t spmmi_await(spmm_env_t *env, int worker, spmm_status_t local);

@@ -39,8 +39,8 @@ MPI = [("MPI_Iallreduce", 5), ("MPI_Ialltoall", 0), ("MPI_Isend", 0)]
 if os.environ.get("SPMM_FAULT_ALL") == "1":
     MPI += [("MPI_Iallreduce", k) for k in (0, 1, 11, 20, 30)] + [
         ("MPI_Bcast", 0), ("MPI_Test", 0), ("MPI_Test", 40), ("MPI_Allreduce", 0),
-        ("MPI_Comm_dup", 0), ("MPI_Ibarrier", 3), ("MPI_Test of a barrier", 3),
-        ("MPI_Irecv", 0), ("MPI_Irecv", 4), ("MPI_Bcast", 100000)]
+        ("MPI_Comm_dup", 0), ("MPI_Comm_idup", 0), ("MPI_Ibarrier", 3),
+        ("MPI_Test of a barrier", 3), ("MPI_Irecv", 0), ("MPI_Irecv", 4), ("MPI_Bcast", 100000)]
 CUDA = [(f"cuda{name}", k) for name, k in
         [("GetDeviceCount", 0), ("SetDevice", 0), ("Malloc", 0), ("Malloc", 2), ("MemcpyAsync", 0),
          ("MemcpyAsync", 5), ("StreamCreateWithFlags", 0), ("StreamCreateWithPriority", 0),

@@ -56,6 +56,7 @@ COLLECTIVE(MPI_Ialltoall, c,
             MPI_Request *r),
            (a, n, t, b, m, u, c, r))
 COLLECTIVE(MPI_Comm_dup, MPI_COMM_NULL, (MPI_Comm c, MPI_Comm *d), (c, d))
+TRANSFER(MPI_Comm_idup, MPI_COMM_NULL, (MPI_Comm c, MPI_Comm *d, MPI_Request *r), (c, d, r))
 TRANSFER(MPI_Comm_split_type, c, (MPI_Comm c, int kind, int key, MPI_Info info, MPI_Comm *d),
          (c, kind, key, info, d))
 TRANSFER(MPI_Comm_rank, c, (MPI_Comm c, int *rank), (c, rank))

@@ -200,6 +200,31 @@ class Broken(Case):
         self.assertTrue(found, text)
         self.assertEqual(int(found[2]), int(found[1]) + 1)
 
+    def test_filtered_pair(self):
+        """Two nodes never hear of each other; the others reach both."""
+        for pair in ((1, 3), (1, 2)):
+            with self.subTest(pair=pair):
+                for one, other in (pair, pair[::-1]):
+                    self.nodes[one].call("ip", "neigh", "replace", f"10.0.0.{other + 1}", "lladdr",
+                                         "02:00:00:00:00:01", "dev", "eth0")
+                text = self.gives_up("--doctor")
+                for node, *ranks in re.findall(
+                        r"on node(\d) no message came from ranks (\d), (\d) ", text):
+                    there = {int(rank) // nodes.RANKS for rank in ranks}
+                    self.assertEqual({int(node), *there}, set(pair), text)
+                self.assertIn(" no message came from ", text)
+                self.assertIn(" within the timeout ", self.gives_up("--matrix", BIPS))
+                for one, other in (pair, pair[::-1]):
+                    self.nodes[one].call("ip", "neigh", "delete", f"10.0.0.{other + 1}", "dev",
+                                         "eth0")
+
+    def gives_up(self, *args):
+        job = self.start(*args, "--device", "cpu", "--timeout", str(TIMEOUT))
+        code, text = self.finish(job, TIMEOUT + SETUP + SLACK)
+        self.assertEqual(code, 4, text)
+        self.gone("spmm_dist", text)
+        return text
+
     def test_killed_ranks(self):
         job = self.multiplying()
         for pid in self.nodes[2].processes("spmm_dist"):

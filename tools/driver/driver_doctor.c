@@ -311,8 +311,12 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options)
 
     context.device    = options->device;
     context.timeout_s = options->timeout_s > 0.0 ? options->timeout_s : 60.0;
-    status            = spmm_context_create(job->comm, &context, &ctx);
+    driver_check_reach(job, context.timeout_s / 2.0); /* before ranks that wait for these */
+    status = spmm_context_create(job->comm, &context, &ctx);
     (void)snprintf(why, sizeof why, "%s", status == SPMM_OK ? "" : spmm_last_error(NULL));
+    if (status == SPMM_ERR_COMM) { /* nor would MPI come back from what follows */
+        return driver_agree(job, driver_check(job, NULL, status, DRIVER_OTHER));
+    }
     info.device      = "nothing";
     info.device_name = "no context";
     if (status == SPMM_OK) {

@@ -45,6 +45,10 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options);
 void driver_check_transports(driver_checkup_t *checkup, const driver_job_t *job,
                              spmm_context_t *ctx);
 
+/** A message from every rank to every other, where ranks are not too many; the job ends with a
+ *  sentence of each rank that waits for one in vain.  Collective. */
+void driver_check_reach(driver_job_t *job, double timeout_s);
+
 /** Adapters, and rates between every two nodes (driver_doctor_network.c); nothing on one node.
  *  Collective, agreed. */
 int driver_check_network(driver_checkup_t *checkup, driver_job_t *job);

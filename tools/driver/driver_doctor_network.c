@@ -20,8 +20,9 @@ enum {
     PIECE      = 1 << 15, /* bytes of a long one, which no MPI known asks for first over TCP */
     MOST       = 1 << 10, /* of those at once */
     LAST_LONG  = PIECE * MOST,
-    MOST_NAMED = 8, /* nodes whose pairs are all named */
-    MOST_SLOW  = 16 /* slow pairs by name */
+    MOST_NAMED = 8,  /* nodes whose pairs are all named */
+    MOST_SLOW  = 16, /* slow pairs by name */
+    MOST_MET   = 512 /* ranks that are all met, each by a connection that is a file to TCP */
 };
 static const double long_enough_s = 50e-3;
 
@@ -307,6 +308,48 @@ static int check_between(driver_checkup_t *x, between_t *b)
     free(b->scratch);
     free(b->out);
     return code;
+}
+
+/** "ranks 6, 7": those whose request is not done. */
+static void list_unheard(int size, MPI_Request request[], char *text, size_t room)
+{
+    size_t used = 0;
+
+    for (int p = 0; p < size; p++) {
+        int done;
+
+        MPI_Test(&request[p], &done, MPI_STATUS_IGNORE);
+        if (!done && used < room) {
+            used +=
+                (size_t)snprintf(text + used, room - used, "%s %d", used > 0 ? "," : "ranks", p);
+        }
+    }
+}
+
+void driver_check_reach(driver_job_t *job, double timeout_s)
+{
+    static MPI_Request request[2 * MOST_MET];
+    const int          size  = job->size <= MOST_MET ? job->size : 0;
+    const double       start = MPI_Wtime();
+    char               unheard[DRIVER_TEXT / 2], name[MPI_MAX_PROCESSOR_NAME];
+    int                length, done = size == 0;
+
+    for (int p = 0; p < size; p++) {
+        MPI_Irecv(NULL, 0, MPI_BYTE, p, TAG, job->comm, &request[p]);
+        MPI_Isend(NULL, 0, MPI_BYTE, p, TAG, job->comm, &request[size + p]);
+    }
+    while (!done && MPI_Wtime() - start < timeout_s) {
+        MPI_Testall(2 * size, request, &done, MPI_STATUSES_IGNORE);
+    }
+    if (!done) {
+        MPI_Get_processor_name(name, &length);
+        list_unheard(size, request, unheard, sizeof unheard);
+        (void)driver_fail(job, DRIVER_OTHER,
+                          "on %s no message came from %s within %g s: late, gone, or out of "
+                          "reach of this node (firewall, routes, the interface that MPI takes)",
+                          name, unheard, timeout_s);
+        driver_lost(job);
+    }
 }
 
 int driver_check_network(driver_checkup_t *x, driver_job_t *job)

@@ -219,4 +219,25 @@ static void test_setup(void **state)
     assert_true(sum == 1 || env.rank == late);
 }
 
-SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece, test_setup);
+/* Nobody has a communicator yet on which to ask who is missing. */
+static void test_create(void **state)
+{
+    const bool             is_late = spmm_test_env.rank == spmm_test_env.size - 1;
+    spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_context_t        *made    = NULL;
+    MPI_Comm               comm;
+
+    options.timeout_s = 0.1;
+    MPI_Comm_dup(spmm_test_env.comm, &comm); /* what is left open on it stays so */
+    for (int turn = 0; turn < 2; turn++) {   /* then the late rank waits for the others */
+        if (is_late == (turn == 1)) {
+            assert_int_equal(spmm_context_create(comm, &options, &made), SPMM_ERR_COMM);
+            assert_null(made);
+            assert_non_null(strstr(spmm_last_error(NULL), "spmm_context_create: a rank did not "
+                                                          "come within the timeout of 5.1 s"));
+        }
+        MPI_Barrier(spmm_test_env.comm);
+    }
+}
+
+SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece, test_setup, test_create);

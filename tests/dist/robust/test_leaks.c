@@ -48,6 +48,13 @@ MAKES(requests, MPI_Irecv,
       (void *a, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
       (a, n, t, from, tag, c, r))
 
+int MPI_Comm_idup(MPI_Comm c, MPI_Comm *d, MPI_Request *r)
+{
+    communicators++;
+    requests++;
+    return PMPI_Comm_idup(c, d, r);
+}
+
 int MPI_Comm_free(MPI_Comm *c)
 {
     communicators--;

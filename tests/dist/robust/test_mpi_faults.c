@@ -28,6 +28,8 @@ static const fault_t faults[] = {
     {"MPI_Barrier", SPMM_ERR_COMM},
     {"MPI_Ibarrier", SPMM_ERR_COMM},
     {"MPI_Comm_dup", SPMM_ERR_COMM},
+    {"MPI_Comm_idup", SPMM_ERR_COMM},
+    {"MPI_Iallreduce", SPMM_ERR_COMM},
     {"MPI_Comm_split_type", SPMM_ERR_COMM},
     {"MPI_Comm_rank", SPMM_ERR_COMM},
     {"MPI_Comm_size", SPMM_ERR_COMM},
