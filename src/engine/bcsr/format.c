@@ -358,14 +358,6 @@ spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format)
                                 .type        = format->type};
 }
 
-spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm_csr_t *csr)
-{
-    const spmm_bcsr_arrays_t arrays = spmmi_bcsr_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_bcsr_view(&arrays);
-
-    return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
-}
-
 size_t spmmi_bcsr_value_bytes(const spmm_bcsr_t *format)
 {
     return (size_t)format->n_units * SPMM_BCSR_UNIT;

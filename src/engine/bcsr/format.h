@@ -92,9 +92,6 @@ spmm_status_t spmmi_bcsr_lists_create(spmm_env_t *env, const spmm_bcsr_t *format
                                       spmm_bcsr_lists_t *lists);
 void          spmmi_bcsr_lists_free(spmm_bcsr_lists_t *lists);
 
-/** Back to CSR: what spmmi_bcsr_create() and spmmi_bcsr_fill() were given, row map aside. */
-spmm_status_t spmmi_bcsr_to_csr(spmm_env_t *env, const spmm_bcsr_t *format, spmm_csr_t *csr);
-
 /** The arrays as kernels take them; borrowed. */
 spmm_bcsr_arrays_t spmmi_bcsr_arrays(const spmm_bcsr_t *format);
 /** @p arrays as CPU code walks them, which must outlive the view: windows are tile rows, blocks

@@ -185,7 +185,6 @@ spmm_status_t spmmi_bittcf_create(spmm_env_t *env, const spmm_csr_t *block,
                                   spmm_bittcf_t *format)
 {
     spmm_bittcf_t  f   = {.n_rows    = block->n_rows,
-                          .n_cols    = block->n_cols,
                           .n_windows = spmmi_windows_count(block->n_rows, tiles * SIDE),
                           .tiles     = tiles,
                           .type      = block->type};
@@ -235,14 +234,6 @@ void spmmi_bittcf_refill(void *format, const void *values, int threads)
     const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
 
     spmmi_tc_fill(&view, f->entry_ptr, values, spmm_type_size(f->type), f->values, threads);
-}
-
-spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr)
-{
-    const spmm_bittcf_arrays_t arrays = spmmi_bittcf_arrays(format);
-    const spmm_tc_view_t       view   = spmmi_bittcf_view(&arrays);
-
-    return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
 }
 
 spmm_bittcf_bytes_t spmmi_bittcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz,

@@ -17,7 +17,7 @@
 #include "engine/tc/windows.h"
 
 typedef struct {
-    int32_t     n_rows, n_cols, n_windows, n_blocks;
+    int32_t     n_rows, n_windows, n_blocks;
     int32_t     tiles;      /**< of 8 rows in a window: 1 as in the paper, 2 or 4 */
     spmm_type_t type;       /**< 32F or 64F, real or complex */
     int32_t    *window_ptr; /**< as in spmm_bittcf_arrays_t; all owned */
@@ -40,8 +40,6 @@ void          spmmi_bittcf_free(void *format);
 
 /** New values in the order of CSR. */
 void spmmi_bittcf_refill(void *format, const void *values, int threads);
-/** Back to CSR: what spmmi_bittcf_create() was given, row map aside. */
-spmm_status_t spmmi_bittcf_to_csr(spmm_env_t *env, const spmm_bittcf_t *format, spmm_csr_t *csr);
 
 /** The arrays as kernels take them; borrowed. */
 spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format);

@@ -202,14 +202,6 @@ void spmmi_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from)
     }
 }
 
-spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm_csr_t *csr)
-{
-    const spmm_cvse_arrays_t arrays = spmmi_cvse_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_cvse_view(&arrays);
-
-    return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, format->type, csr);
-}
-
 size_t spmmi_cvse_held(const void *format)
 {
     const spmm_cvse_t *f = format;

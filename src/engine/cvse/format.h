@@ -50,8 +50,6 @@ void spmmi_cvse_refill(spmm_cvse_t *format, const void *values, int threads);
 /** The entry of CSR whose value stands at each place of values, -1 where there is none.
  *  @param[out] from  [blocks * 16 * height] */
 void spmmi_cvse_entries(const spmm_cvse_t *format, int threads, int32_t *from);
-/** Back to CSR: what spmmi_cvse_create() was given, row map aside. */
-spmm_status_t spmmi_cvse_to_csr(spmm_env_t *env, const spmm_cvse_t *format, spmm_csr_t *csr);
 
 /** The arrays as kernels take them; borrowed. */
 spmm_cvse_arrays_t spmmi_cvse_arrays(const spmm_cvse_t *format);

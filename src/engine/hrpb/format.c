@@ -171,7 +171,6 @@ spmm_status_t spmmi_hrpb_create(spmm_env_t *env, const spmm_csr_t *block,
                                 spmm_hrpb_t *format)
 {
     spmm_hrpb_t    f      = {.n_rows     = block->n_rows,
-                             .n_cols     = block->n_cols,
                              .n_panels   = spmmi_windows_count(block->n_rows, panel_rows),
                              .panel_rows = panel_rows};
     spmm_windows_t panels = {0};
@@ -219,14 +218,6 @@ void spmmi_hrpb_refill(void *format, const void *values, int threads)
     const spmm_tc_view_t     view   = spmmi_hrpb_view(&arrays);
 
     spmmi_tc_fill(&view, f->entry_ptr, values, sizeof(float), f->packed, threads);
-}
-
-spmm_status_t spmmi_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm_csr_t *csr)
-{
-    const spmm_hrpb_arrays_t arrays = spmmi_hrpb_arrays(format);
-    const spmm_tc_view_t     view   = spmmi_hrpb_view(&arrays);
-
-    return spmmi_tc_to_csr(env, &view, format->entry_ptr, format->n_cols, SPMM_R_32F, csr);
 }
 
 spmm_hrpb_bytes_t spmmi_hrpb_bytes(const spmm_hrpb_t *format)

@@ -26,7 +26,7 @@
 #include "engine/tc/windows.h"
 
 typedef struct {
-    int32_t        n_rows, n_cols, n_panels, n_blocks;
+    int32_t        n_rows, n_panels, n_blocks;
     int32_t        panel_rows; /**< TM: 16 or 32 */
     int64_t        n_bricks;   /**< active ones */
     int32_t       *block_ptr;  /**< as in spmm_hrpb_arrays_t; all owned */
@@ -47,8 +47,6 @@ void          spmmi_hrpb_free(void *format);
 
 /** New values in the order of CSR. */
 void spmmi_hrpb_refill(void *format, const void *values, int threads);
-/** Back to CSR: what spmmi_hrpb_create() was given, row map aside. */
-spmm_status_t spmmi_hrpb_to_csr(spmm_env_t *env, const spmm_hrpb_t *format, spmm_csr_t *csr);
 
 /** The arrays as kernels take them; borrowed. */
 spmm_hrpb_arrays_t spmmi_hrpb_arrays(const spmm_hrpb_t *format);

@@ -8,9 +8,8 @@
 #include "spmm_dist/context.h"
 
 enum {
-    L1_BYTES    = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
-    SLICE_BYTES = 512,       /**< of longer rows at a time, where sums may stay in S meanwhile */
-    SOME_SM     = 16         /**< of a device that has no multiprocessors */
+    L1_BYTES = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
+    SOME_SM  = 16         /**< of a device that has no multiprocessors */
 };
 
 /** Picoseconds on an H200: of each row of Y, and of each byte of it. */

@@ -96,46 +96,6 @@ void spmmi_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void
     }
 }
 
-/* The rows of window w of *csr. */
-static void restore_window(const spmm_tc_view_t *A, const int32_t *entry_ptr, int32_t w,
-                           spmm_csr_t *csr)
-{
-    const size_t    size = spmm_type_size(csr->type);
-    spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
-    int32_t         next[SPMM_TC_MAX_HEIGHT];
-
-    start_rows(A, entry_ptr, w, next);
-    for (int32_t r = 0; r < A->height && r < A->n_rows - w * A->height; r++) {
-        csr->row_ptr[w * A->height + r] = next[r];
-    }
-    for (int32_t block = A->block_ptr[w]; block < A->block_ptr[w + 1]; block++) {
-        size_t        offset;
-        const int32_t count = A->decode(A->arrays, block, entry, &offset);
-        const char   *value = (const char *)A->values + offset;
-
-        for (int32_t k = 0; k < count; k++) {
-            const int32_t to = next[entry[k].row]++;
-
-            csr->col_idx[to] = entry[k].col;
-            memcpy((char *)csr->values + (size_t)to * size, value + (size_t)entry[k].at * size,
-                   size);
-        }
-    }
-}
-
-spmm_status_t spmmi_tc_to_csr(spmm_env_t *env, const spmm_tc_view_t *A, const int32_t *entry_ptr,
-                              int32_t n_cols, spmm_type_t type, spmm_csr_t *csr)
-{
-    const int32_t nnz = entry_ptr[A->n_windows];
-
-    SPMM_TRY(spmmi_csr_alloc(env, A->n_rows, n_cols, nnz, type, csr));
-    csr->row_ptr[A->n_rows] = nnz;
-    for (int32_t w = 0; w < A->n_windows; w++) {
-        restore_window(A, entry_ptr, w, csr);
-    }
-    return SPMM_OK;
-}
-
 size_t spmmi_tc_me_tcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz)
 {
     return 4 * ((size_t)(n_rows + 7) / 8 + 9 * (size_t)n_blocks + 2) + (size_t)nnz;

@@ -23,10 +23,6 @@ spmm_status_t spmmi_tc_entry_ptr(spmm_env_t *env, const spmm_csr_t *block, int32
 void spmmi_tc_fill(const spmm_tc_view_t *A, const int32_t *entry_ptr, const void *values,
                    size_t value_size, void *to, int threads);
 
-/** The CSR block a format was made from, row map aside. */
-spmm_status_t spmmi_tc_to_csr(spmm_env_t *env, const spmm_tc_view_t *A, const int32_t *entry_ptr,
-                              int32_t n_cols, spmm_type_t type, spmm_csr_t *csr);
-
 /** Bytes that ME-TCF (DTC-SpMM) spends on where the entries are, in @p n_blocks 8x8 TC blocks: a
  *  byte for the place of each entry in its block, 4 (ceil(M / 8) + 9 blocks + 2) + nnz. */
 size_t spmmi_tc_me_tcf_bytes(int64_t n_rows, int64_t n_blocks, int64_t nnz);

@@ -166,17 +166,41 @@ int32_t format_case_active(const spmm_csr_t *block, int32_t first, int32_t heigh
     return n;
 }
 
-void format_case_assert_equal(const spmm_csr_t *got, const spmm_csr_t *expected)
+static int64_t assert_window(const spmm_tc_view_t *A, const spmm_csr_t *block, int32_t w)
 {
-    const size_t nnz = (size_t)spmmi_csr_nnz(expected);
+    const size_t    size = spmm_type_size(block->type);
+    const int32_t   top  = w * A->height;
+    int64_t         next[SPMM_TC_MAX_HEIGHT], found = 0;
+    spmm_tc_entry_t entry[SPMM_TC_MAX_ENTRIES];
 
-    assert_int_equal(got->n_rows, expected->n_rows);
-    assert_int_equal(got->n_cols, expected->n_cols);
-    assert_int_equal(got->type, expected->type);
-    assert_memory_equal(got->row_ptr, expected->row_ptr,
-                        ((size_t)expected->n_rows + 1) * sizeof *got->row_ptr);
-    if (nnz > 0) {
-        assert_memory_equal(got->col_idx, expected->col_idx, nnz * sizeof *got->col_idx);
-        assert_memory_equal(got->values, expected->values, nnz * spmm_type_size(expected->type));
+    for (int32_t r = 0; r < A->height && top + r < block->n_rows; r++) {
+        next[r] = block->row_ptr[top + r];
     }
+    for (int32_t b = A->block_ptr[w]; b < A->block_ptr[w + 1]; b++) {
+        size_t        offset;
+        const int32_t count = A->decode(A->arrays, b, entry, &offset);
+
+        for (int32_t k = 0; k < count; k++, found++) {
+            const char *value = (const char *)A->values + offset + (size_t)entry[k].at * size;
+            int64_t     at;
+
+            assert_true(entry[k].row < A->height && top + entry[k].row < block->n_rows);
+            at = next[entry[k].row]++;
+            assert_true(at < block->row_ptr[top + entry[k].row + 1]);
+            assert_int_equal(entry[k].col, block->col_idx[at]);
+            assert_memory_equal(value, (const char *)block->values + (size_t)at * size, size);
+        }
+    }
+    return found;
+}
+
+void format_case_assert_holds(const spmm_tc_view_t *A, const spmm_csr_t *block)
+{
+    int64_t found = 0;
+
+    assert_int_equal(A->n_rows, block->n_rows);
+    for (int32_t w = 0; w < A->n_windows; w++) {
+        found += assert_window(A, block, w);
+    }
+    assert_int_equal(found, spmmi_csr_nnz(block));
 }

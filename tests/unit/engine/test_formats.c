@@ -268,24 +268,4 @@ static void test_too_many_entries(void **state)
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
-/* Every allocation on the way back to CSR fails once. */
-static void test_memory(void **state)
-{
-    spmm_bittcf_t format;
-    spmm_csr_t    block, back;
-    int64_t       live;
-
-    format_case_random(40, 30, 0.3, SPMM_R_32F, false, 5, &block);
-    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, &block, NULL, 1, 1, &format));
-    live = spmmi_alloc_get_stats().live;
-    for (int fail = 0; fail < 3; fail++) {
-        spmmi_alloc_inject(fail);
-        assert_int_equal(spmmi_bittcf_to_csr(&spmm_test_env, &format, &back), SPMM_ERR_MEMORY);
-        assert_int_equal(spmmi_alloc_get_stats().live, live);
-    }
-    spmmi_alloc_inject(-1);
-    spmmi_bittcf_free(&format);
-    spmmi_csr_free(&block);
-}
-
-SPMM_TESTS(test_definition, test_vectors, test_bytes, test_too_many_entries, test_memory);
+SPMM_TESTS(test_definition, test_vectors, test_bytes, test_too_many_entries);

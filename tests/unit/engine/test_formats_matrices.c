@@ -2,7 +2,7 @@
 /* test: RANKS 1 */
 /** @file test_formats_matrices.c
  *  BitTCF of 1, 2 and 4 tiles, HRPB of 16 and 32 rows and CVSE of 8 and 16 rows over every
- *  generator and every matrix of the folder SPMM_MATRIX_DIR: the way back to CSR, columns,
+ *  generator and every matrix of the folder SPMM_MATRIX_DIR: entries, columns,
  *  products, refill, threads.
  */
 #include "format_case.h"
@@ -84,17 +84,6 @@ static void free_format(format_t *f)
     } else {
         spmmi_hrpb_free(&f->hrpb);
     }
-}
-
-static void check_back(const format_t *f, const spmm_csr_t *block)
-{
-    spmm_csr_t back;
-
-    spmm_assert_ok(f->vector > 0  ? spmmi_cvse_to_csr(&spmm_test_env, &f->cvse, &back)
-                   : f->tiles > 0 ? spmmi_bittcf_to_csr(&spmm_test_env, &f->bittcf, &back)
-                                  : spmmi_hrpb_to_csr(&spmm_test_env, &f->hrpb, &back));
-    format_case_assert_equal(&back, block);
-    spmmi_csr_free(&back);
 }
 
 /* Where column k of a window stands in the list of its blocks. */
@@ -181,7 +170,7 @@ static void check_refilled(format_t *f, const spmm_csr_t *block)
     } else {
         spmmi_hrpb_refill(&f->hrpb, other.values, THREADS);
     }
-    check_back(f, &other);
+    format_case_assert_holds(&f->view, &other);
     spmmi_csr_free(&other);
 }
 
@@ -195,7 +184,7 @@ static void check_block(const char *spec, const spmm_csr_t *block)
 
         if (make_format(block, which, THREADS, &f)) {
             check_columns(&f, block, last);
-            check_back(&f, block);
+            format_case_assert_holds(&f.view, block);
             check_product_of(&f, block, block->type,
                              block->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F);
             if (block->type != SPMM_R_64F) {
