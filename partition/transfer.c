@@ -18,17 +18,18 @@ static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int c
     return status;
 }
 
-spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer)
+/* One message after the other. */
+static spmm_status_t transfer(spmm_env_t *env, char *at, size_t bytes, int peer, bool sends)
 {
     const size_t limit = spmmi_message_limit(env);
-    const char  *at    = data;
 
     while (bytes > 0) {
         const size_t   part = bytes < limit ? bytes : limit;
         spmm_message_t message;
         int            count = 0;
 
-        SPMM_TRY(spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
+        SPMM_TRY(sends ? spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &message, &count)
+                       : spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
         SPMM_TRY(finish(env, at, part, count, &message));
         at += part;
         bytes -= part;
@@ -36,20 +37,12 @@ spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, 
     return SPMM_OK;
 }
 
+spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer)
+{
+    return transfer(env, (char *)(uintptr_t)data, bytes, peer, true); /* which is read alone */
+}
+
 spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int peer)
 {
-    const size_t limit = spmmi_message_limit(env);
-    char        *at    = data;
-
-    while (bytes > 0) {
-        const size_t   part = bytes < limit ? bytes : limit;
-        spmm_message_t message;
-        int            count = 0;
-
-        SPMM_TRY(spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
-        SPMM_TRY(finish(env, at, part, count, &message));
-        at += part;
-        bytes -= part;
-    }
-    return SPMM_OK;
+    return transfer(env, data, bytes, peer, false);
 }

@@ -193,60 +193,24 @@ static spmm_status_t cpu_event_elapsed(const spmm_device_t *device, spmm_event_t
     return SPMM_OK;
 }
 
-static spmm_status_t cpu_gather_rows(const spmm_device_t *device, const spmm_gather_args_t *args,
-                                     spmm_stream_t stream)
-{
-    spmm_gather_args_t mine = *args;
+/* A kernel of kernels/cpu, on the threads of the device. */
+#define ROWS(name, args_t)                                                                         \
+    static spmm_status_t cpu_##name(const spmm_device_t *device, const args_t *args,               \
+                                    spmm_stream_t stream)                                          \
+    {                                                                                              \
+        args_t mine = *args;                                                                       \
+                                                                                                   \
+        (void)stream;                                                                              \
+        mine.threads = device->n_sm;                                                               \
+        spmmi_cpu_##name(&mine);                                                                   \
+        return SPMM_OK;                                                                            \
+    }
 
-    (void)stream;
-    mine.threads = device->n_sm;
-    spmmi_cpu_gather_rows(&mine);
-    return SPMM_OK;
-}
-
-static spmm_status_t cpu_scatter_rows(const spmm_device_t *device, const spmm_scatter_args_t *args,
-                                      spmm_stream_t stream)
-{
-    spmm_scatter_args_t mine = *args;
-
-    (void)stream;
-    mine.threads = device->n_sm;
-    spmmi_cpu_scatter_rows(&mine);
-    return SPMM_OK;
-}
-
-static spmm_status_t cpu_scatter_add_rows(const spmm_device_t           *device,
-                                          const spmm_scatter_add_args_t *args, spmm_stream_t stream)
-{
-    spmm_scatter_add_args_t mine = *args;
-
-    (void)stream;
-    mine.threads = device->n_sm;
-    spmmi_cpu_scatter_add_rows(&mine);
-    return SPMM_OK;
-}
-
-static spmm_status_t cpu_store_columns(const spmm_device_t *device, const spmm_store_args_t *args,
-                                       spmm_stream_t stream)
-{
-    spmm_store_args_t mine = *args;
-
-    (void)stream;
-    mine.threads = device->n_sm;
-    spmmi_cpu_store_columns(&mine);
-    return SPMM_OK;
-}
-
-static spmm_status_t cpu_round_rows(const spmm_device_t *device, const spmm_round_args_t *args,
-                                    spmm_stream_t stream)
-{
-    spmm_round_args_t mine = *args;
-
-    (void)stream;
-    mine.threads = device->n_sm;
-    spmmi_cpu_round_rows(&mine);
-    return SPMM_OK;
-}
+ROWS(gather_rows, spmm_gather_args_t)
+ROWS(scatter_rows, spmm_scatter_args_t)
+ROWS(scatter_add_rows, spmm_scatter_add_args_t)
+ROWS(store_columns, spmm_store_args_t)
+ROWS(round_rows, spmm_round_args_t)
 
 const spmm_device_ops_t spmmi_device_cpu = {
     .name             = "cpu",

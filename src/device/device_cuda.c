@@ -318,46 +318,21 @@ static spmm_status_t cuda_event_elapsed(const spmm_device_t *device, spmm_event_
     return SPMM_OK;
 }
 
-static spmm_status_t cuda_gather_rows(const spmm_device_t *device, const spmm_gather_args_t *args,
-                                      spmm_stream_t stream)
-{
-    SPMM_TRY(spmmi_cuda_use(device));
-    return spmmi_cuda_check(device, spmmi_cuda_gather_rows(args, (cudaStream_t)stream),
-                            "the kernel gather_rows");
-}
+/* A kernel of kernels/cuda/dense. */
+#define ROWS(name, args_t)                                                                         \
+    static spmm_status_t cuda_##name(const spmm_device_t *device, const args_t *args,              \
+                                     spmm_stream_t stream)                                         \
+    {                                                                                              \
+        SPMM_TRY(spmmi_cuda_use(device));                                                          \
+        return spmmi_cuda_check(device, spmmi_cuda_##name(args, (cudaStream_t)stream),             \
+                                "the kernel " #name);                                              \
+    }
 
-static spmm_status_t cuda_scatter_rows(const spmm_device_t *device, const spmm_scatter_args_t *args,
-                                       spmm_stream_t stream)
-{
-    SPMM_TRY(spmmi_cuda_use(device));
-    return spmmi_cuda_check(device, spmmi_cuda_scatter_rows(args, (cudaStream_t)stream),
-                            "the kernel scatter_rows");
-}
-
-static spmm_status_t cuda_scatter_add_rows(const spmm_device_t           *device,
-                                           const spmm_scatter_add_args_t *args,
-                                           spmm_stream_t                  stream)
-{
-    SPMM_TRY(spmmi_cuda_use(device));
-    return spmmi_cuda_check(device, spmmi_cuda_scatter_add_rows(args, (cudaStream_t)stream),
-                            "the kernel scatter_add_rows");
-}
-
-static spmm_status_t cuda_store_columns(const spmm_device_t *device, const spmm_store_args_t *args,
-                                        spmm_stream_t stream)
-{
-    SPMM_TRY(spmmi_cuda_use(device));
-    return spmmi_cuda_check(device, spmmi_cuda_store_columns(args, (cudaStream_t)stream),
-                            "the kernel store_columns");
-}
-
-static spmm_status_t cuda_round_rows(const spmm_device_t *device, const spmm_round_args_t *args,
-                                     spmm_stream_t stream)
-{
-    SPMM_TRY(spmmi_cuda_use(device));
-    return spmmi_cuda_check(device, spmmi_cuda_round_rows(args, (cudaStream_t)stream),
-                            "the kernel round_rows");
-}
+ROWS(gather_rows, spmm_gather_args_t)
+ROWS(scatter_rows, spmm_scatter_args_t)
+ROWS(scatter_add_rows, spmm_scatter_add_args_t)
+ROWS(store_columns, spmm_store_args_t)
+ROWS(round_rows, spmm_round_args_t)
 
 const spmm_device_ops_t spmmi_device_cuda = {
     .name             = "cuda",

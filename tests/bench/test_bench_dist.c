@@ -121,94 +121,97 @@ static void numberings_agree_with_the_matrix(void **state)
 #endif
 }
 
+/* What a program of bench/dist holds of one matrix. */
+typedef struct {
+    dist_bench_t bench;
+    dist_case_t  c;
+    spmm_plan_t *plan;
+} held_t;
+
+static void open_case(held_t *h, spmm_type_t type)
+{
+    spmm_context_options_t co   = SPMM_CONTEXT_OPTIONS_INIT;
+    spmm_plan_options_t    po   = SPMM_PLAN_OPTIONS_INIT;
+    spmm_layout_info_t     rows = {.struct_size = sizeof rows};
+    dist_case_t           *c    = &h->c;
+
+    h->bench.job = (driver_job_t){
+        .comm = MPI_COMM_WORLD, .rank = spmm_test_env.rank, .size = spmm_test_env.size};
+    *c           = (dist_case_t){.bench = &h->bench, .name = "rmat", .n = 5};
+    c->dense     = driver_dense(3, type);
+    co.device    = SPMM_DEVICE_CPU;
+    po.partition = "block";
+    c->info      = (spmm_matrix_info_t){.struct_size = sizeof c->info};
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &h->bench.ctx));
+    spmm_assert_ok(spmm_matrix_generate(h->bench.ctx, "rmat:scale=8,degree=6", type, 3, &c->A));
+    spmm_assert_ok(spmm_matrix_get_info(c->A, &c->info));
+    spmm_assert_ok(spmm_plan_create(c->A, c->n, &po, &h->plan));
+    spmm_assert_ok(spmm_plan_get_layout(h->plan, SPMM_OPERAND_C, &rows));
+    c->b_rows = c->c_rows = rows.local_rows;
+    c->C                  = calloc((size_t)(c->c_rows * c->n) + 1, spmm_type_size(type));
+    assert_non_null(c->C);
+}
+
+static void multiply(held_t *h)
+{
+    dist_case_t       *c    = &h->c;
+    driver_block_t     B    = {0};
+    spmm_layout_info_t rows = {.struct_size = sizeof rows};
+
+    spmm_assert_ok(spmm_plan_get_layout(h->plan, SPMM_OPERAND_B, &rows));
+    assert_int_equal(DRIVER_GOOD, driver_block_alloc(&h->bench.job, h->bench.ctx, rows.local_rows,
+                                                     c->n, 0, SPMM_LAYOUT_ROW, c->info.type, &B));
+    assert_int_equal(DRIVER_GOOD, driver_block_fill(&h->bench.job, h->bench.ctx, &B, &c->dense,
+                                                    rows.global_row, 0.0));
+    spmm_assert_ok(spmm_execute(h->plan, c->n, 1.0, B.data, c->n, 0.0, c->C, c->n, NULL));
+    driver_block_free(h->bench.ctx, &B);
+}
+
+static void close_case(held_t *h)
+{
+    free(h->c.C);
+    test_context_destroy(&h->plan, &h->c.A, &h->bench.ctx);
+}
+
 /* A right product passes; one wrong element of a row that every sample holds does not. */
 static void wrong_results_are_found(void **state)
 {
-    static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};
-    spmm_context_options_t co    = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_plan_options_t    po    = SPMM_PLAN_OPTIONS_INIT;
-    dist_case_t            c    = {.bench = &bench, .n = 5, .info = {.struct_size = sizeof c.info}};
-    driver_block_t         B    = {0};
-    spmm_layout_info_t     rows = {.struct_size = sizeof rows};
-    spmm_plan_t           *plan;
-    dist_row_t             row;
+    static held_t      h;
+    spmm_layout_info_t rows = {.struct_size = sizeof rows};
+    dist_row_t         row;
 
-    bench.job.rank = spmm_test_env.rank;
-    bench.job.size = spmm_test_env.size;
-    co.device      = SPMM_DEVICE_CPU;
-    po.partition   = "block";
-    c.dense        = driver_dense(3, SPMM_R_64F);
-    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &bench.ctx));
-    spmm_assert_ok(spmm_matrix_generate(bench.ctx, "rmat:scale=8,degree=6", SPMM_R_64F, 3, &c.A));
-    spmm_assert_ok(spmm_matrix_get_info(c.A, &c.info));
-    spmm_assert_ok(spmm_plan_create(c.A, c.n, &po, &plan));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &rows));
-    c.b_rows = c.c_rows = rows.local_rows;
-    assert_int_equal(driver_block_alloc(&bench.job, bench.ctx, rows.local_rows, c.n, 0,
-                                        SPMM_LAYOUT_ROW, SPMM_R_64F, &B),
-                     DRIVER_GOOD);
-    assert_int_equal(driver_block_fill(&bench.job, bench.ctx, &B, &c.dense, rows.global_row, 0.0),
-                     DRIVER_GOOD);
-    spmm_assert_ok(
-        spmm_buffer_alloc(bench.ctx, (size_t)(rows.local_rows * c.n) * sizeof(double), &c.C));
-    spmm_assert_ok(spmm_execute(plan, c.n, 1.0, B.data, c.n, 0.0, c.C, c.n, NULL));
-    dist_check(&c, plan, &row);
+    open_case(&h, SPMM_R_64F);
+    multiply(&h);
+    dist_check(&h.c, h.plan, &row);
     assert_true(row.passed && row.max_error < 1e-12);
+    spmm_assert_ok(spmm_plan_get_layout(h.plan, SPMM_OPERAND_C, &rows));
     for (int64_t i = 0; i < rows.local_rows; i++) {
         if (rows.global_row[i] == 0) {
-            ((double *)c.C)[i * c.n + 3] += 1e-3;
+            ((double *)h.c.C)[i * h.c.n + 3] += 1e-3;
         }
     }
-    dist_check(&c, plan, &row);
+    dist_check(&h.c, h.plan, &row);
     assert_false(row.passed);
-    driver_block_free(bench.ctx, &B);
-    spmm_assert_ok(spmm_buffer_free(bench.ctx, &c.C));
-    test_context_destroy(&plan, &c.A, &bench.ctx);
+    close_case(&h);
 }
 
 /* Long rows leave the range of FP16 and are not compared: a right product does not pass by the
  * short ones alone. */
 static void too_few_compared_elements_fail(void **state)
 {
-    static dist_bench_t    bench = {.job = {.comm = MPI_COMM_WORLD}};
-    spmm_context_options_t co    = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_plan_options_t    po    = SPMM_PLAN_OPTIONS_INIT;
-    dist_case_t            c    = {.bench = &bench, .n = 5, .info = {.struct_size = sizeof c.info}};
-    spmm_layout_info_t     rows = {.struct_size = sizeof rows};
-    spmm_plan_t           *plan;
+    static held_t h;
 
-    bench.job.rank = spmm_test_env.rank;
-    bench.job.size = spmm_test_env.size;
-    co.device      = SPMM_DEVICE_CPU;
-    po.partition   = "block";
-    c.name         = "rmat";
-    c.dense        = driver_dense(3, SPMM_R_16F);
-    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &co, &bench.ctx));
-    spmm_assert_ok(spmm_matrix_generate(bench.ctx, "rmat:scale=8,degree=6", SPMM_R_16F, 3, &c.A));
-    spmm_assert_ok(spmm_matrix_get_info(c.A, &c.info));
-    spmm_assert_ok(spmm_plan_create(c.A, c.n, &po, &plan));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &rows));
-    c.c_rows = rows.local_rows;
-    c.C      = calloc((size_t)(c.c_rows * c.n) + 1, sizeof(uint16_t));
+    open_case(&h, SPMM_R_16F);
     for (int large = 0; large < 2; large++) {
-        driver_job_t   job = bench.job;
-        driver_block_t B   = {0};
-        dist_row_t     row = {.variant = "auto"};
+        dist_row_t row = {.variant = "auto"};
 
-        c.dense.scale = large != 0 ? 0x1p13 : 1.0;
-        spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &rows));
-        assert_int_equal(DRIVER_GOOD, driver_block_alloc(&job, bench.ctx, rows.local_rows, c.n, 0,
-                                                         SPMM_LAYOUT_ROW, SPMM_R_16F, &B));
-        assert_int_equal(DRIVER_GOOD,
-                         driver_block_fill(&job, bench.ctx, &B, &c.dense, rows.global_row, 0.0));
-        spmm_assert_ok(spmm_execute(plan, c.n, 1.0, B.data, c.n, 0.0, c.C, c.n, NULL));
-        dist_check(&c, plan, &row);
+        h.c.dense.scale = large != 0 ? 0x1p13 : 1.0;
+        multiply(&h);
+        dist_check(&h.c, h.plan, &row);
         assert_true(row.max_error < 2e-3);
         assert_int_equal(row.passed, !large);
-        driver_block_free(bench.ctx, &B);
     }
-    free(c.C);
-    test_context_destroy(&plan, &c.A, &bench.ctx);
+    close_case(&h);
 }
 
 SPMM_TESTS(numberings_agree_with_the_matrix, wrong_results_are_found,

@@ -40,8 +40,8 @@ int64_t format_case_find(const spmm_csr_t *block, int32_t row, int32_t col);
 int32_t format_case_active(const spmm_csr_t *block, int32_t first, int32_t height,
                            int32_t active[FORMAT_CASE_COLS]);
 
-/** Assert that the blocks of each window have the entries of its rows in @p block, those of a row in
- *  their order, with the same bits, and no others. */
+/** Assert that the blocks of each window have the entries of its rows in @p block, those of a row
+ *  in their order, with the same bits, and no others. */
 void format_case_assert_holds(const spmm_tc_view_t *A, const spmm_csr_t *block);
 
 #endif /* SPMM_FORMAT_CASE_H */
