@@ -61,7 +61,7 @@ static spmm_status_t parse(spmm_env_t *env, const char *spec, const spmm_partiti
     return SPMM_OK;
 }
 
-static spmm_status_t check_options(spmm_env_t *env, spmm_partition_options_t *options)
+spmm_status_t spmmi_partition_options(spmm_env_t *env, spmm_partition_options_t *options)
 {
     if (options->objective != NULL && strcmp(options->objective, "vol") != 0 &&
         strcmp(options->objective, "cut") != 0) {
@@ -94,7 +94,7 @@ spmm_status_t spmmi_partition_create(const spmm_matrix_t *A, const char *spec,
     *partition = (spmm_partition_t){0};
     status     = parse(A->env, spec == NULL ? "keep" : spec, &partitioner, &chosen.argument);
     if (status == SPMM_OK) {
-        status = check_options(A->env, &chosen);
+        status = spmmi_partition_options(A->env, &chosen);
     }
     SPMM_TRY(spmmi_agree(A->env, status));
     return spmmi_partition_run(A, partitioner, &chosen, partition);

@@ -60,6 +60,9 @@ typedef struct {
 extern const spmm_partitioner_t *const spmmi_partitioners[];
 extern const int                       spmmi_n_partitioners;
 
+/** Check options and put the default in the place of no imbalance.  Local. */
+spmm_status_t spmmi_partition_options(spmm_env_t *env, spmm_partition_options_t *options);
+
 /** Run the partitioner that @p spec ("keep", "block", "metis", "ptscotch", "auto", "file:PATH";
  *  NULL: keep) names.  Collective, agreed; its result is checked: every part lies in [0, size).
  *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */

@@ -135,7 +135,7 @@ SPMM_API spmm_status_t spmm_buffer_free(spmm_context_t *ctx, void **buffer);
  *  default stream: synchronise with the streams that write @p src or read @p dst before. */
 SPMM_API spmm_status_t spmm_buffer_copy(spmm_context_t *ctx, void *dst, const void *src,
                                         size_t bytes);
-/** Wait until all work of @p stream is done and report its errors. */
+/** Wait until all work of @p stream is done and report its errors.  Not collective. */
 SPMM_API spmm_status_t spmm_stream_synchronize(spmm_context_t *ctx, spmm_stream_t stream);
 
 /** An engine, a transport, a partitioner or a schedule as `--list-engines` and

@@ -122,7 +122,7 @@ SPMM_API spmm_status_t spmm_matrix_update_values(spmm_matrix_t *A, const void *v
 SPMM_API spmm_status_t spmm_matrix_get_info(const spmm_matrix_t *A, spmm_matrix_info_t *info);
 
 /** Borrow this rank's rows (host memory, valid until @p A changes): row_ptr [local_rows + 1],
- *  col_idx [local_nnz] global and ascending in each row, values [local_nnz]. */
+ *  col_idx [local_nnz] global and ascending in each row, values [local_nnz].  Not collective. */
 SPMM_API spmm_status_t spmm_matrix_get_csr(const spmm_matrix_t *A, const int64_t **row_ptr,
                                            const int64_t **col_idx, const void **values);
 

@@ -241,11 +241,14 @@ typedef struct {
 } spmm_layout_info_t;
 
 /** Where the rows of an operand live.  Not collective.  Where no row has moved, the first call
- *  makes the list global_row, 8 bytes a row, which the plan then holds; SPMM_ERR_MEMORY, on this
- *  rank alone, where there is no room for it.  B and C of a plan have the same layout, with every
- *  partition and op, where A is square and each rank owns as many columns as rows (@p n_cols ==
- *  @p n_rows where A was made; always where a square A was read or generated): then one array may
- *  be C of one execute and B of the next.  is_shared says so. */
+ *  makes the list global_row, 8 bytes a row, which the plan then holds.
+ *  B and C of a plan have the same layout, with every partition and op, where A is square and each
+ *  rank owns as many columns as rows (@p n_cols == @p n_rows where A was made; always where a
+ *  square A was read or generated): then one array may be C of one execute and B of the next.
+ *  is_shared says so.
+ *  @return SPMM_ERR_MEMORY where this rank has no room for the list.  The other ranks do not learn
+ *          of it and would wait in their next collective call: a program that goes on adds up the
+ *          statuses over the ranks first, as by MPI_Allreduce() */
 SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
                                             spmm_layout_info_t *info);
 

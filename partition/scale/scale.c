@@ -118,9 +118,7 @@ spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_pe
     const clock_t            start = clock();
 
     *scale = (spmm_scale_t){.A = A, .ranks = ranks, .method = spec};
-    if (mine.imbalance == 0.0) {
-        mine.imbalance = SPMM_DEFAULT_IMBALANCE;
-    }
+    SPMM_TRY(spmmi_partition_options(A->env, &mine));
     SPMM_TRY(
         spmmi_nodes_split(err, ranks, ranks_per_node > 0 ? ranks_per_node : ranks, &scale->nodes));
     mine.nodes = nodes_first ? &scale->nodes : NULL;

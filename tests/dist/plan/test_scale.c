@@ -377,6 +377,12 @@ static void test_refused(void **state)
         o.column_groups = 0;
         o.partition     = "keep";
         expect_refused(A, &o, SPMM_ERR_ARGUMENT, "partition 'keep' cannot be made");
+        o.partition = "block";
+        o.objective = "most";
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "unknown partition objective 'most'");
+        o.objective = NULL;
+        o.imbalance = NAN;
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "partition imbalance nan");
     }
     test_context_destroy(NULL, &A, &ctx);
 }
