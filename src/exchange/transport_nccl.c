@@ -13,6 +13,9 @@
 #include "device/device_cuda.h"
 #include "exchange/nccl_comm.h"
 
+/* Bytes: NCCL reads a shorter message by words, beyond its end. */
+enum { WORD = 16 };
+
 typedef struct {
     spmm_transport_shared_t *shared; /**< borrowed */
     const spmm_halo_t       *halo;   /**< borrowed */
@@ -116,18 +119,18 @@ static bool is_alone(const spmm_halo_t *halo)
     return halo->n_send_peers == 0 && halo->n_recv_peers == 0;
 }
 
-/* NCCL connects a pair of ranks at their first message and may wait for the device then.  One byte
- * to and from each peer, both ways, moves that from the first execute to here. */
+/* NCCL connects a pair of ranks at their first message and may wait for the device then.  A word to
+ * and from each peer, both ways, moves that from the first execute to here. */
 static spmm_status_t connect_peers(nccl_state_t *t, char *scratch, const int64_t *ptr)
 {
     const spmm_halo_t   *g      = t->halo;
     const spmm_device_t *device = t->shared->device;
+    char                *behind = scratch + (size_t)g->n_send_peers * WORD;
     spmm_exchange_side_t sends  = {g->n_send_peers, g->send_peer, ptr, scratch, false};
-    spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, scratch + g->n_send_peers,
-                                   false};
+    spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, behind, false};
 
-    SPMM_TRY(spmmi_nccl_exchange(t->shared, &sends, &recvs, 1, NULL));
-    SPMM_TRY(spmmi_nccl_exchange(t->shared, &recvs, &sends, 1, NULL));
+    SPMM_TRY(spmmi_nccl_exchange(t->shared, &sends, &recvs, WORD, NULL));
+    SPMM_TRY(spmmi_nccl_exchange(t->shared, &recvs, &sends, WORD, NULL));
     SPMM_TRY(device->ops->stream_sync(device, NULL));
     return spmmi_nccl_check(t->shared);
 }
@@ -147,7 +150,7 @@ static spmm_status_t warm_up(nccl_state_t *t)
         for (int64_t p = 0; p <= n_peers; p++) {
             ptr[p] = p;
         }
-        status = device->ops->alloc(device, (size_t)n_peers, &scratch);
+        status = device->ops->alloc(device, (size_t)n_peers * WORD, &scratch);
     }
     status = spmmi_agree(env, status); /* peers wait for each other from here on */
     if (status == SPMM_OK && n_peers > 0) {
