@@ -186,7 +186,7 @@ fresh() { ! wants ctest || [ "$ranks" -gt "$1" ]; } # LARGEST NUMBER OF RANKS TH
 ranks_step() {
     local test
     if fresh 1; then
-        for test in test_async test_plan_streams test_push; do
+        for test in test_async test_plan_streams test_push test_push_refused; do
             check mpirun --bind-to none -n "$ranks" "$build/tests/$test"
         done
     fi

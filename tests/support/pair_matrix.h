@@ -13,5 +13,8 @@ int64_t pair_other(int64_t row, int64_t rows);
 
 /** @p rows on each rank, square, FP32.  Collective; asserts that it can be made. */
 spmm_matrix_t *pair_matrix(spmm_context_t *ctx, int64_t rows);
+/** The same; the first @p full rows of each rank have entries in all columns of the rank, of which
+ *  all others are 0. */
+spmm_matrix_t *pair_matrix_full(spmm_context_t *ctx, int64_t rows, int64_t full);
 
 #endif /* SPMM_PAIR_MATRIX_H */
