@@ -17,6 +17,7 @@ typedef struct {
     const char *engine, *transport, *schedule, *reorder, *balance, *cover;
     bool        graph;
     bool        event; /**< the halo block waits for an event, not itself */
+    bool        fewer; /**< the plan parts rows itself, and may give them all to one rank */
 } dist_variant_t;
 
 typedef struct {

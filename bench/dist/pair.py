@@ -14,11 +14,12 @@
 A build is a folder with bench/bench_dist; each has rates of the device of its own.  T1 is the time
 on one GPU (half of the matrices on each), T2 that on two, efficiency T1 / (2 T2).  OUT.tsv has a
 row for each matrix, N and type, with the times of the other ways on two GPUs, cuSPARSE behind an
-exchange of the needed rows or of all rows, and with where T2 - T1 / 2 goes: mean local time beyond
-T1 / 2 (part), the slowest rank beyond the mean (uneven), the exchange beyond the local block
-(waits), and what comes behind both (behind), where both blocks were timed alone.  What is less
-efficient than E is taken apart by BUILD: OUT.tsv gets, as comments, its times by each engine by
-name and by each schedule.  The older build comes last.  Printed are geomeans and what is least.
+exchange of the needed rows or of all rows; where T2 is above 0.9 T1, with the time of a plan that
+may leave one GPU without rows (use_fewer_ranks) and the partition that it took; and with where
+T2 - T1 / 2 goes: mean local time beyond T1 / 2 (part), the slowest rank beyond the mean (uneven),
+the exchange beyond the local block (waits), and what comes behind both (behind), where both blocks
+were timed alone.  What is less efficient than E is taken apart by BUILD: OUT.tsv gets, as comments,
+its times by each engine by name and by each schedule.  Printed are geomeans and what is least.
 Exit code 1: a product was wrong, or something was left out."""
 import argparse
 import os
@@ -32,7 +33,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
 CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
-SCHEDULES = ("overlap", "merged", "merged2")
+SCHEDULES = ("overlap", "chunks2", "merged", "merged2")
+FEWER = "fewer=1"
+CLOSE = 0.9  # of the time on one GPU: whether one should have all rows is then asked
 LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
 EVEN = 1.08  # largest over mean time of the ranks that is good enough
 TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "in_place_us",
@@ -40,7 +43,7 @@ TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "i
 LOST = ("lost_part_us", "lost_uneven_us", "lost_waits_us", "lost_behind_us")
 WORDS = ("one_engine", "engine", "halo_engine", "transport", "schedule", "halo_rows_max")
 TITLES = ("matrix", "nnz", "type", "N", "T1_us", "T2_us", "efficiency", "old_T1_us", "old_T2_us",
-          "old_efficiency", "old_over_new", *TIMES, *LOST, *WORDS)
+          "old_efficiency", "old_over_new", "fewer_us", "fewer_takes", *TIMES, *LOST, *WORDS)
 
 
 def microseconds(row, name):
@@ -67,7 +70,7 @@ class Runs:
         command = ["timeout", "--kill-after=5", f"{left:.0f}", "mpirun", "--bind-to", "none", "-n",
                    str(ranks), pathlib.Path(build) / "bench" / "bench_dist", "--type", kind,
                    "--columns", ",".join(widths), "--partition", "metis", "--out", out, *more]
-        if self.options.parts:
+        if self.options.parts and FEWER not in more:
             command += ["--partition-dir", self.options.parts]
         for name in inputs:
             command += ["--matrix" if pathlib.Path(name).exists() else "--generate", name]
@@ -141,6 +144,9 @@ def line_of(runs, key, options):
             "one_engine": one["engine"], **{name: two.get(name) for name in WORDS[1:]},
             "local_max_mean": two.get("local_max_mean")}
     line["efficiency"] = efficiency(line["T1_us"], line["T2_us"])
+    fewer = runs.of(options.build, 2, key, FEWER) or {}
+    line["fewer_us"] = microseconds(fewer, "total_ms")
+    line["fewer_takes"] = fewer.get("partition")
     line.update(losses(line, two))
     line["old_over_new"] = old[1] and old[1] / line["T2_us"]
     for name, alone in (("exchange", "alone_exchange_ms"), ("local", "alone_local_ms"),
@@ -195,7 +201,13 @@ def summary(lines):
         all_us = sum(x["T2_us"] - x["T1_us"] / 2.0 for x in lossy)
         yield f"lost beyond T1 / 2 in {len(lossy)} rows: {all_us:.0f} us, of that " + ", ".join(
             f"{name[5:-3]} {100.0 * sum(x[name] for x in lossy) / all_us:.0f} %" for name in LOST)
-    yield f"two slower than one: {sum(x['T2_us'] > x['T1_us'] for x in lines)} of {len(lines)}"
+    slower = [x for x in lines if x["T2_us"] > x["T1_us"]]
+    yield (f"two slower than one: {len(slower)} of {len(lines)}, with use_fewer_ranks "
+           f"{sum(x['fewer_takes'] != 'one' for x in slower)}")
+    if any(x["fewer_us"] for x in lines):
+        left = [efficiency(x["T1_us"], x["fewer_us"] or x["T2_us"]) for x in lines]
+        yield (f"efficiency with use_fewer_ranks, all: geomean {table.geomean(left):.3f}, "
+               f"least {min(left):.3f}")
 
 
 def parts_of(rows):
@@ -263,17 +275,26 @@ def read_arguments():
     return options
 
 
+def measure_fewer(runs, options, kind):
+    """Of products that gain next to nothing by the second GPU."""
+    lines = [x for x in lines_of(runs, options) if x["type"] == kind]
+    for n in sorted({x["N"] for x in lines}):
+        names = [x["matrix"] for x in lines if x["N"] == n and x["T2_us"] > CLOSE * x["T1_us"]]
+        inputs = [name for name in options.matrix if table.stem(pathlib.Path(name).name) in names]
+        runs.two(options.build, kind, [str(n)], inputs,
+                 ["--no-baselines", "--variant", FEWER, "--tuning", "use"])
+
+
 def measure(runs, options):
+    """Case by case, so that what there is no time for is missing of both builds.  The older build
+    without what is compared with, nor options that it may not have."""
     for kind, widths in options.case:
         runs.one(options.build, kind, widths, options.matrix, ["--tuning", "use"])
         runs.two(options.build, kind, widths, options.matrix, ["--tuning", "use"])
-
-
-def measure_old(runs, options):
-    """Without what is compared with, nor options that it may not have."""
-    for kind, widths in options.case if options.old else ():
-        runs.one(options.old, kind, widths, options.matrix, [])
-        runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])
+        if options.old:
+            runs.one(options.old, kind, widths, options.matrix, [])
+            runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])
+        measure_fewer(runs, options, kind)
 
 
 def lines_of(runs, options):
@@ -282,10 +303,7 @@ def lines_of(runs, options):
     order = [pathlib.Path(name).name for name in options.matrix]
     lines = [line_of(runs, key, options)
              for key in sorted(keys, key=lambda key: (key[1:], order.index(key[0])))]
-    lines = [line for line in lines if line is not None]
-    if not lines:
-        raise table.TableError("no product ran on one and on two GPUs")
-    return lines
+    return [line for line in lines if line is not None]
 
 
 def left_out(lines, options):
@@ -302,9 +320,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(options, pathlib.Path(folder))
         measure(runs, options)
-        apart = list(take_apart(runs, options, lines_of(runs, options)))
-        measure_old(runs, options)
         lines = lines_of(runs, options)
+        if not lines:
+            raise table.TableError("no product ran on one and on two GPUs")
+        apart = list(take_apart(runs, options, lines))
     said = [*summary(lines), *apart]
     write(options, runs.machine, lines, said)
     print("\n".join(said))

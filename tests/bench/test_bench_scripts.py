@@ -479,7 +479,7 @@ class Pair(Scripts):
 
     TITLES = ("matrix ranks columns type variant engine halo_engine transport schedule nnz "
               "halo_rows_max total_ms exchange_ms local_ms halo_ms local_max_mean "
-              "alone_exchange_ms alone_local_ms alone_halo_ms passed")
+              "alone_exchange_ms alone_local_ms alone_halo_ms partition passed")
     BENCH = r"""only= variants=auto inputs=
 while [ $# -gt 0 ]; do case $1 in
 --out) out=$2; shift;; --type) type=$2; shift;; --columns) widths=$2; shift;;
@@ -491,9 +491,9 @@ esac; shift; done
 echo "$RANKS $type $widths$inputs: $variants" >> FOLDER/calls.SIDE
 { echo TITLES | tr ' ' '\t'
 for m in $inputs; do for n in $(echo $widths | tr , ' '); do for v in $variants; do
-ms=$(TIME); passed=yes; [ $ms != 9 ] || passed=no
+ms=$(TIME); passed=yes; [ $ms != 9 ] || passed=no; by=metis; [ $v != fewer=1 ] || by=one
 echo $m $RANKS $n $type $v hrpb csr-gpu nccl overlap 9 7 $ms 0.02 0.03 0.01 1.25 0.04 0.03 0.01 \
-$passed | tr ' ' '\t'; done; done; done; } > $out
+$by $passed | tr ' ' '\t'; done; done; done; } > $out
 """
 
     def pair(self, new, *args, code=0, old="echo 0.080"):
@@ -544,6 +544,17 @@ $passed | tr ' ' '\t'; done; done; done; } > $out
         self.assertIn("lost part -26 uneven 6 waits 10 behind 70; ", line)
         self.assertNotIn("c:d=2", line)
         self.assertIn("two slower than one: 1 of 2", said.stdout)
+
+    def test_fewer_where_two_gain_little(self):
+        said, rows = self.pair("case $RANKS$m$v in 2*fewer=1) echo 0.102;; 1*) echo 0.100;; "
+                               "2a:b=1auto) echo 0.160;; *) echo 0.060; esac", "--below", "0")
+        self.assertEqual([(row["fewer_us"], row["fewer_takes"]) for row in rows],
+                         [("102", "one"), ("-", "-")])
+        self.assertIn("two slower than one: 1 of 2, with use_fewer_ranks 0", said.stdout)
+        self.assertIn("efficiency with use_fewer_ranks, all: geomean 0.639, least 0.490",
+                      said.stdout)
+        calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
+        self.assertIn("2 64f 16 a:b=1: fewer=1", calls)
 
     def test_wrong_products(self):
         said, rows = self.pair("[ $m$RANKS = a:b=12 ] && echo 9 || echo 0.05", code=1)
