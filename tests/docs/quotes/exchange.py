@@ -118,6 +118,7 @@ def schedules(page):
         f"take less than {fig(less, 0)} % of its time",
     )
     fixed(page)
+    not_kept(page)
     page.noted("definition", "halos of 8 to 64 KiB")
     page.noted(
         "trial",
@@ -143,6 +144,27 @@ def fixed(page):
         f"{fig(took['stream number']['host_us'])} and event DONE {fig(took['event']['host_us'])}",
     )
     page.noted("definition", "a product of 25 rows and 8 columns")
+    took = {r["what"]: r for r in reversed(select("trials/two/fixed_h100.tsv", N=8))}
+    one_us, none = took["product"], took["empty kernel"]
+    page.says(
+        f"{fig(none['loop_us'], 1)} us for the empty kernel, the product takes "
+        f"{fig(one_us['events_us'] / none['events_us'])} times as long",
+        f"and {fig(one_us['loop_us'], 1)} us in a loop")
+
+
+def not_kept(page):
+    found = {}
+    for r in rows("trials/two/border.tsv"):
+        way = found.setdefault((r["matrix"], r["columns"]), {})
+        way[r["variant"].split("=")[1]] = r["total_ms"]
+    longer = {way: [f[way] / f["overlap"] for f in found.values() if way in f]
+              for way in ("border", "border2", "chunks2")}
+    page.says(
+        f"took {fig(min(longer['border']))} to {fig(max(longer['border']))} times as long as "
+        f"`overlap`, geometric mean {fig(geomean(longer['border']))} of "
+        f"{fig(len(longer['border']), 0)} products of large halos, "
+        f"{fig(geomean(longer['border2']))} with the",
+        f"`chunks2` took {fig(geomean(longer['chunks2']))}")
 
 
 def halo_waits(page):
