@@ -3,8 +3,11 @@
 """device.py SPMM_DIST OUT.tsv MATRIX...: what plans hold on a GPU, for each engine, in bytes of an
 entry, as spmm_dist --explain counts them: the engine's format on the device, which is the matrix
 once, and all that the plan holds, on the device and on the host.  The matrix itself, on the host,
-is not part of a plan: spmm_matrix_drop_entries() frees its entries.  One rank, 64 columns."""
+is not part of a plan: spmm_matrix_drop_entries() frees its entries.  One rank, 64 columns.  As many
+runs at a time as SPMM_JOBS says, 1 by default: bytes are the same beside other runs."""
+import concurrent.futures
 import datetime
+import os
 import pathlib
 import re
 import subprocess
@@ -48,16 +51,17 @@ def main():
     card = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], text=True,
                           capture_output=True, check=True).stdout.splitlines()[0]
     now = datetime.datetime.now(datetime.timezone.utc)
-    with out.open("w", encoding="utf-8") as table:
+    cases = [(program, matrix, storage, compute, engine)
+             for matrix in map(pathlib.Path, sys.argv[3:])
+             for storage, compute, engines in CASES for engine in engines]
+    workers = concurrent.futures.ThreadPoolExecutor(int(os.environ.get("SPMM_JOBS", "1")))
+    with out.open("w", encoding="utf-8") as table, workers:
         print(f"# made by bench/files/device.py on {card}, {now:%Y-%m-%d %H:%M} UTC; bytes for "
               "each entry", file=table)
         print("\t".join(COLUMNS), file=table)
-        for matrix in map(pathlib.Path, sys.argv[3:]):
-            for storage, compute, engines in CASES:
-                for engine in engines:
-                    line = row(program, matrix, storage, compute, engine)
-                    if line is not None:
-                        print("\t".join(line), file=table, flush=True)
+        for line in workers.map(lambda case: row(*case), cases):
+            if line is not None:
+                print("\t".join(line), file=table, flush=True)
 
 
 if __name__ == "__main__":
