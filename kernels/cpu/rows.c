@@ -91,14 +91,20 @@ static void move_squares(const move_t *m, int64_t first, int64_t last, bool pack
     move_tile(m, even, last, 8, packs);
 }
 
-static bool can_square(const move_t *m, int64_t first, int64_t last, size_t elem)
+/* Do rows first .. last - 1 follow each other in the block? */
+static bool is_run(const move_t *m, int64_t first, int64_t last)
 {
-    bool apart = elem != 8 || m->down != 1 || m->n % 2 != 0;
+    const int32_t  n     = (int32_t)(last - first);
+    const int32_t *row   = m->row == NULL ? NULL : m->row + first;
+    int32_t        apart = 0;
 
-    for (int64_t i = first; m->row != NULL && i < last; i++) {
-        apart |= m->row[i] - m->row[first] != i - first;
+    if (row == NULL || row[n - 1] - row[0] != n - 1) {
+        return row == NULL;
     }
-    return !apart;
+    for (int32_t i = 0; i < n; i++) {
+        apart |= row[i] - row[0] - i;
+    }
+    return apart == 0;
 }
 
 #define MOVES(size)                                                                                \
@@ -115,23 +121,41 @@ MOVES(4)
 MOVES(8)
 MOVES(16)
 
-static void move_rows(const move_t *m, size_t elem, bool packs)
+/* One column of consecutive rows: a stencil's neighbours send a plane of its points. */
+static void move_column(const move_t *m, int64_t first, int64_t last, size_t elem, bool packs)
+{
+    const int64_t row    = m->row == NULL ? first : m->row[first];
+    char *const   block  = m->block + (size_t)row * elem;
+    char *const   packed = m->packed + (size_t)first * elem;
+
+    memcpy(packs ? packed : block, packs ? block : packed, (size_t)(last - first) * elem);
+}
+
+static void move_some(const move_t *m, int64_t first, int64_t last, size_t elem, bool packs)
 {
     void (*const tiles[2][4])(const move_t *, int64_t, int64_t) = {
         {unpack_2, unpack_4, unpack_8, unpack_16}, {pack_2, pack_4, pack_8, pack_16}};
-    const int kind = elem == 2 ? 0 : elem == 4 ? 1 : elem == 8 ? 2 : 3;
+    const int  kind    = elem == 2 ? 0 : elem == 4 ? 1 : elem == 8 ? 2 : 3;
+    const bool squares = elem == 8 && m->n % 2 == 0;
+    const bool in_run  = m->down == 1 && (squares || m->n == 1) && is_run(m, first, last);
 
+    if (m->across == 1 && m->n > NARROW) {
+        move_lines(m, first, last, elem, packs);
+    } else if (in_run && squares) {
+        move_squares(m, first, last, packs);
+    } else if (in_run) {
+        move_column(m, first, last, elem, packs);
+    } else {
+        tiles[packs][kind](m, first, last);
+    }
+}
+
+static void move_rows(const move_t *m, size_t elem, bool packs)
+{
 #pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(m->threads))
     for (int64_t first = 0; first < m->n_rows; first += TILE_ROWS) {
-        const int64_t last = first + TILE_ROWS < m->n_rows ? first + TILE_ROWS : m->n_rows;
-
-        if (m->across == 1 && m->n > NARROW) {
-            move_lines(m, first, last, elem, packs);
-        } else if (can_square(m, first, last, elem)) {
-            move_squares(m, first, last, packs);
-        } else {
-            tiles[packs][kind](m, first, last);
-        }
+        move_some(m, first, first + TILE_ROWS < m->n_rows ? first + TILE_ROWS : m->n_rows, elem,
+                  packs);
     }
 }
 

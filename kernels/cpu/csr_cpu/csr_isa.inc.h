@@ -121,11 +121,41 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
     }
 }
 
+/* One column of short rows whose elements lie side by side, C neither permuted nor read. */
+static ROWS_TARGET void ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA,
+                                   plain)(const spmm_csr_mm_args_t *shared, int64_t first_row,
+                                          int64_t last_row)
+{
+    const spmm_csr_mm_args_t args  = *shared;
+    const ROWS_T             alpha = (ROWS_T)args.x.alpha.re;
+    ROWS_T                  *C     = args.x.C;
+    int64_t                  k     = args.row_ptr[first_row];
+
+    for (int64_t i = first_row; i < last_row; i++) {
+        const int64_t end = args.row_ptr[i + 1];
+        ROWS_T        sum = 0;
+
+        if (end - k > args.run) {
+            ROWS_PASTE(runs, ROWS_TYPE, ROWS_ISA, columns)(&args, k, end, args.x.B, 1, 1, &sum);
+            k = end;
+        }
+#pragma GCC unroll 4
+        for (; k < end; k++) {
+            ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, args.x.B, 1, 1, &sum);
+        }
+        C[i] = alpha * sum;
+    }
+}
+
 /* One column of short rows. */
 static ROWS_TARGET void ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA, one)(const spmm_csr_mm_args_t *args,
                                                                      int64_t first_row,
                                                                      int64_t last_row)
 {
+    if (args->x.ldb == 1 && args->x.ldc == 1 && args->row_map == NULL && args->x.beta.re == 0.0) {
+        ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA, plain)(args, first_row, last_row);
+        return;
+    }
     ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)
     (args, first_row, last_row, 0, 1, args->x.ldb, args->x.ldc);
 }
