@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """device.py SPMM_DIST OUT.tsv MATRIX...: what plans hold on a GPU, for each engine, in bytes of an
 entry, as spmm_dist --explain counts them: the engine's format on the device, which is the matrix
-once, and all that the plan holds, on the device and on the host.  The matrix itself, on the host,
-is not part of a plan: spmm_matrix_drop_entries() frees its entries.  One rank, 64 columns.  As many
-runs at a time as SPMM_JOBS says, 1 by default: bytes are the same beside other runs."""
+once, and all that the plan holds, on the device and on the host.  Neither part of a plan are the
+matrix itself, on the host, of which spmm_matrix_drop_entries() frees the entries, and the list of
+rows that spmm_dist asks for.  One rank, 64 columns.  As many runs at a time as SPMM_JOBS says, 1 by
+default: bytes are the same beside other runs."""
 import concurrent.futures
 import datetime
 import os
@@ -23,7 +24,8 @@ COLUMNS = ("matrix entries type engine csr format plan_device plan_host plan_ove
            "plan_over_csr").split()
 FORMAT = re.compile(r"format of (\S+): (\d+) bytes on the host, (\d+) on the device; "
                     r"CSR takes (\d+)")
-MEMORY = re.compile(r"memory: (\d+) bytes on the host, (\d+) on the device")
+MEMORY = re.compile(r"memory: (\d+) bytes on the host, (\d+) on the device"
+                    r"(?:; (\d+) on the host are lists)?")
 ENTRIES = re.compile(r"local block: .*?, (\d+) entries")
 
 
@@ -39,7 +41,8 @@ def row(program, matrix, storage, compute, engine):
     nnz = int(ENTRIES.search(done.stdout)[1])
     _, _, device, csr = FORMAT.search(done.stdout).groups()
     device, csr = int(device), int(csr)
-    host, held = map(int, MEMORY.search(done.stdout).groups())
+    host, held, lists = (int(number or 0) for number in MEMORY.search(done.stdout).groups())
+    host -= lists
     whole = host + held
     each = [f"{number / nnz:.2f}" for number in (csr, device, held, host)]
     return [matrix.stem, str(nnz), storage if storage == compute or storage == "16f" else "tf32",

@@ -289,6 +289,27 @@ static void print_fewer(const spmm_plan_t *plan, FILE *out)
     }
 }
 
+/* Lists of rows that stay are there once spmm_plan_get_layout() has been called. */
+static void print_memory(const spmm_plan_t *plan, const spmm_plan_stats_t *s, FILE *out)
+{
+    const spmm_layout_map_t *maps[] = {&plan->rows, &plan->cols};
+    const int                n      = spmmi_plan_has_one_map(plan) ? 1 : 2;
+    size_t                   lists  = 0;
+
+    for (int m = 0; m < n; m++) {
+        if (maps[m]->keep && maps[m]->orig != NULL) {
+            lists += (size_t)maps[m]->n_local * sizeof *maps[m]->orig;
+        }
+    }
+    (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device", s->host_bytes,
+                  s->device_bytes);
+    if (lists > 0) {
+        (void)fprintf(out, "; %zu on the host are lists of rows, for spmm_plan_get_layout()",
+                      lists);
+    }
+    (void)fputc('\n', out);
+}
+
 spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
 {
     spmm_plan_stats_t now = plan->stats, *s = &now;
@@ -342,8 +363,7 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
     print_fewer(plan, out);
     print_host(plan, out);
     print_captures(plan, out);
-    (void)fprintf(out, "memory: %zu bytes on the host, %zu on the device\n", s->host_bytes,
-                  s->device_bytes);
+    print_memory(plan, s, out);
     if (ferror(out)) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_IO, "the explanation could not be written");
     }
