@@ -11,6 +11,7 @@ compared_ms covers of pairs of ranks and of nodes, of which one is taken
 moved_ms    entries of the cover sent to the owners of their columns
 plan_ms     the plan of these
 to_halo     the last three to the first
+median      the same of the medians of all runs
 
     SPMM_MATRIX_DIR  the matrices of the .mtx.gz names
     SPMM_DRIVER      default build/cpu/tools/spmm_dist"""
@@ -18,6 +19,7 @@ import datetime
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 
@@ -30,7 +32,7 @@ RANKS, ON_NODE = 4, 2
 MATRICES = ("rmat:scale=13,degree=16", "rmat:scale=16,degree=8", "musae_git.mtx.gz",
             "soc-Epinions1.mtx.gz", "mult_dcop_01.mtx.gz", "ckt11752_dc_1.mtx.gz",
             "pubmed.mtx.gz", "delaunay_n16.mtx.gz", "bcsstk29.mtx.gz")
-TITLES = "matrix", "halo_ms", "compared_ms", "moved_ms", "plan_ms", "to_halo"
+TITLES = "matrix", "halo_ms", "compared_ms", "moved_ms", "plan_ms", "to_halo", "median"
 LINES = {  # of a rank; the first of each is the plan's own, before that of the entries moved
     "all": re.compile(r"blocks, halo and exchange made in (\S+) s"),
     "compared": re.compile(r"covers compared in (\S+) s"),
@@ -73,14 +75,14 @@ def main():
                             check=True, stdout=subprocess.PIPE).stdout.decode().strip()
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         print(f"# made by bench/dist/cover_time.py, {RANKS} ranks, {ON_NODE} a node, on "
-              f"{os.cpu_count()} cores shared with other jobs, load {os.getloadavg()[0]:.1f}, "
-              f"least of {runs}, {datetime.date.today()} UTC; {commit}", file=out)
+              f"{os.cpu_count()} cores with a load of {os.getloadavg()[0]:.1f}, least and median "
+              f"of {runs}, {datetime.date.today()} UTC; {commit}", file=out)
         print(*TITLES, sep="\t", file=out)
         for matrix in MATRICES:
-            least = [min(t) for t in zip(*(times(matrix) for _ in range(runs)))]
-            to_halo = sum(least[1:]) / least[0]
-            print(matrix, *(f"{t:.2f}" for t in least), f"{to_halo:.3f}", sep="\t", file=out,
-                  flush=True)
+            runs_of = list(zip(*(times(matrix) for _ in range(runs))))
+            least, middle = ([of(t) for t in runs_of] for of in (min, statistics.median))
+            ratios = (f"{sum(t[1:]) / t[0]:.3f}" for t in (least, middle))
+            print(matrix, *(f"{t:.2f}" for t in least), *ratios, sep="\t", file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -100,11 +100,11 @@ class Good(Case):
                     self.assertIn(f", levels {levels}\n", text)
                     self.assertEqual(", cover both" in text, cover == "both")
 
-    def run_program(self, name, test, **shape):
+    def run_program(self, name, test, seconds=180, **shape):
         """A test of tests/dist, which compares with FP64 references of its own."""
         folder = os.environ.get("SPMM_TEST_PROGRAMS", harness.ROOT / "build" / "cpu" / "tests")
         job = self.start(test, program=pathlib.Path(folder, name), **shape)
-        code, text = self.finish(job, 180)
+        code, text = self.finish(job, seconds)
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"(?m)^\[       OK \] ")
 
@@ -120,7 +120,7 @@ class Good(Case):
         shapes = itertools.product(range(1, 5), range(1, 5), MORE_PROGRAMS)
         for count, ranks, (name, test) in shapes:
             with self.subTest(name, test=test, count=count, ranks=ranks):
-                self.run_program(name, test, count=count, ranks=ranks)
+                self.run_program(name, test, 600, count=count, ranks=ranks)
 
     @unittest.skipUnless("SPMM_NODES_ALL" in os.environ, "scripts/nightly.sh sets SPMM_NODES_ALL")
     def test_all_shapes(self):
