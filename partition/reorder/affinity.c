@@ -3,9 +3,12 @@
  *  Data-affinity-based reordering (Acc-SpMM, section 3.2): communities of the row graph first, then
  *  windows of rows that share columns.
  */
+#include "partition/reorder/affinity.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
 #include "partition/reorder/affinity_fill.h"
 #include "partition/reorder/dendrogram.h"
 #include "partition/reorder/reorder.h"
@@ -15,13 +18,23 @@
  * blocks of one stretch. */
 static const double good_spread = 3.0;
 
-/* Vertices of a community.  Larger ones, which modularity would make of large graphs, order nothing
- * that windows can use, and their edges would be gathered over and over. */
-enum { MOST = 4096 };
+/* Short stretches, which threads share, do where they have at most so many times the pairs of long
+ * ones: rows lie near those that they share columns with. */
+static const double near_spread = 1.5;
+
+enum {
+    MOST  = 4096,  /* vertices of a community: larger ones, which modularity would make of large
+                      graphs, order nothing that windows can use, and their edges would be gathered
+                      over and over */
+    LONG  = 16384, /* rows of a stretch of the base, among which those of a window are sought */
+    SHORT = 2048,  /* the same, at least, of short ones */
+    PARTS = 16     /* short stretches, at most */
+};
 
 /* (stretch, column) pairs of an order: what windows filled stretch by stretch cannot share.
  * @p mark is scratch [n_cols]. */
-static int64_t count_spread(const spmm_csr_t *block, const int32_t *row, int32_t n, int32_t *mark)
+static int64_t count_spread(const spmm_csr_t *block, const int32_t *row, int32_t n, int32_t stretch,
+                            int32_t *mark)
 {
     int64_t count = 0;
 
@@ -30,8 +43,8 @@ static int64_t count_spread(const spmm_csr_t *block, const int32_t *row, int32_t
         for (int64_t k = block->row_ptr[row[p]]; k < block->row_ptr[row[p] + 1]; k++) {
             int32_t *const last = &mark[block->col_idx[k]];
 
-            count += *last != p / SPMM_AFFINITY_STRETCH;
-            *last = p / SPMM_AFFINITY_STRETCH;
+            count += *last != p / stretch;
+            *last = p / stretch;
         }
     }
     return count;
@@ -85,9 +98,22 @@ static void put_empty_rows(const spmm_csr_t *block, int32_t at, int32_t *order)
     }
 }
 
-/* The dendrogram's order into @p base [n], where it gathers columns better than what is there. */
+/* Rows of a stretch of @p base [n], which has @p spread pairs of long ones. */
+static int32_t choose_stretch(const spmm_csr_t *block, const int32_t *base, int32_t n,
+                              int64_t spread, int32_t *mark)
+{
+    const int32_t part = n / PARTS + 1, stretch = part > SHORT ? part : SHORT;
+
+    return stretch < LONG && (double)count_spread(block, base, n, stretch, mark) <=
+                                 near_spread * (double)spread
+               ? stretch
+               : LONG;
+}
+
+/* The dendrogram's order into @p base [n], where it gathers columns better than what is there, with
+ * *spread pairs. */
 static spmm_status_t try_communities(spmm_env_t *env, const spmm_csr_t *block, int threads,
-                                     int64_t spread, int32_t n, int32_t *mark, int32_t *base)
+                                     int64_t *spread, int32_t n, int32_t *mark, int32_t *base)
 {
     spmm_row_graph_t graph;
     int32_t         *walk, *rows;
@@ -103,7 +129,10 @@ static spmm_status_t try_communities(spmm_env_t *env, const spmm_csr_t *block, i
     }
     if (status == SPMM_OK) {
         take_walk(block, walk, graph.n_vertices, rows);
-        if (count_spread(block, rows, n, mark) < spread) {
+        const int64_t found = count_spread(block, rows, n, LONG, mark);
+
+        if (found < *spread) {
+            *spread = found;
             memcpy(base, rows, (size_t)n * sizeof *base);
         }
     }
@@ -114,7 +143,7 @@ static spmm_status_t try_communities(spmm_env_t *env, const spmm_csr_t *block, i
 
 /* Rows with entries in an order whose stretches gather columns: @p base [n_rows], *n of them. */
 static spmm_status_t choose_base(spmm_env_t *env, const spmm_csr_t *block, int threads,
-                                 int32_t *base, int32_t *n)
+                                 int32_t *base, int32_t *n, int32_t *stretch)
 {
     spmm_status_t status = SPMM_OK;
     int64_t       spread;
@@ -124,25 +153,53 @@ static spmm_status_t choose_base(spmm_env_t *env, const spmm_csr_t *block, int t
         return spmmi_fail_memory(&env->err, block->n_cols, sizeof *mark, "an order of rows");
     }
     *n     = take_given(block, base);
-    spread = count_spread(block, base, *n, mark);
+    spread = count_spread(block, base, *n, LONG, mark);
     if ((double)spread > good_spread * used_columns(block, mark)) {
-        status = try_communities(env, block, threads, spread, *n, mark, base);
+        status = try_communities(env, block, threads, &spread, *n, mark, base);
     }
+    *stretch = choose_stretch(block, base, *n, spread, mark);
     spmmi_free(mark);
     return status;
 }
 
+spmm_status_t spmmi_affinity_parts(spmm_env_t *env, const spmm_csr_t *block, int threads,
+                                   int *parts)
+{
+    const int team = spmmi_cpu_team(threads);
+    int32_t  *base, *mark;
+
+    *parts = 1;
+    SPMM_NEW(base, block->n_rows);
+    SPMM_NEW(mark, block->n_cols);
+    if (base == NULL || mark == NULL) {
+        spmmi_free_all(base, mark);
+        return spmmi_fail_memory(&env->err, (int64_t)block->n_rows + block->n_cols, sizeof *mark,
+                                 "an order of rows");
+    }
+    const int32_t n       = take_given(block, base);
+    const int64_t spread  = count_spread(block, base, n, LONG, mark);
+    const bool    gathers = (double)spread <= good_spread * used_columns(block, mark);
+    const int32_t stretch = choose_stretch(block, base, n, spread, mark);
+    const int32_t several = (n + stretch - 1) / stretch;
+
+    if (gathers && several > 1 && (stretch < LONG || several >= PARTS)) {
+        *parts = several < team ? several : team;
+    }
+    spmmi_free_all(base, mark);
+    return SPMM_OK;
+}
+
 static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, int32_t *order)
 {
-    int32_t      *base, n = 0;
+    int32_t      *base, n = 0, stretch = LONG;
     spmm_status_t status;
 
     if (SPMM_NEW(base, block->n_rows) == NULL) {
         return spmmi_fail_memory(&env->err, block->n_rows, sizeof *base, "an order of rows");
     }
-    status = choose_base(env, block, threads, base, &n);
+    status = choose_base(env, block, threads, base, &n, &stretch);
     if (status == SPMM_OK && n > 0) {
-        status = spmmi_affinity_fill(env, block, base, n, threads, order);
+        status = spmmi_affinity_fill(env, block, base, n, stretch, threads, order);
     }
     if (status == SPMM_OK) {
         put_empty_rows(block, n, order);

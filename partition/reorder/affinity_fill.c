@@ -215,14 +215,13 @@ static void free_scratch(scratch_t *scratch, int team)
 }
 
 spmm_status_t spmmi_affinity_fill(spmm_env_t *env, const spmm_csr_t *block, const int32_t *base,
-                                  int32_t n, int threads, int32_t *order)
+                                  int32_t n, int32_t stretch, int threads, int32_t *order)
 {
     const int     team = spmmi_cpu_team(threads);
-    fill_t        f    = {.block = block, .base = base, .order = order, .n = n};
+    fill_t        f    = {.block = block, .base = base, .order = order, .n = n, .stretch = stretch};
     scratch_t    *scratch;
     spmm_status_t status;
 
-    f.stretch = SPMM_AFFINITY_STRETCH;
     SPMM_TRY(spmmi_columns_create(env, block, base, n, &f.columns));
     while (f.stretch > SHORT && work_per_row(block, &f.columns, n, f.stretch) > WORK) {
         f.stretch /= 2;
