@@ -93,8 +93,8 @@ spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern)
 }
 
 /* An entry takes 0.16 us on one thread where rows are as uneven as those of wiki_squirrel, which an
- * order helps most.  Threads share all but the copies and scans around.  Of rows that lie near those
- * which they share columns with, an entry takes 0.02 to 0.14 us of them, 0.3 on REDDIT-BINARY. */
+ * order helps most.  Threads share all but the copies and scans around.  Where rows lie near those
+ * which they share columns with, an entry takes them 0.02 to 0.14 us, 0.3 on REDDIT-BINARY. */
 bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
                            const spmm_problem_t *problem, const spmm_device_t *device,
                            int64_t executes, int threads)

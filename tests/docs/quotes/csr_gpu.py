@@ -4,7 +4,7 @@
 import math
 
 from figures import fig
-from results import code, geomean, one, select, values
+from results import code, geomean, one, rows, select, values
 
 PAGE = "docs/explanation/engines/csr_gpu.md"
 TRIED = "docs/explanation/engines/tried.md"
@@ -150,8 +150,46 @@ def packed(page):
                "gain more than 1.05", "by more than 5e-3")
 
 
+def bands(page):
+    """Rows of B shared in registers."""
+    name, sizes = FOLDER + "bands.tsv", (2, 4, 8)
+    found = rows(name)
+    of_32 = select(name, type="32f", N=32)
+    share = [fig(geomean(values(of_32, "nnz", over=f"columns_{r}"))) for r in sizes]
+    for kind, title, n in (("32f", "FP32", 32), ("32f", "FP32", 128), ("32f", "FP32", 512),
+                           ("64f", "FP64", 32), ("64f", "FP64", 128)):
+        gain = [values(select(name, type=kind, N=n), f"us_{r}", over="us_1") for r in sizes]
+        page.row(f"{title}, N = {n}", *(f"{fig(geomean(g))}, {fig(max(g))}" for g in gain))
+    ahead = [r["us_plan"] / min(r[f"us_{k}"] for k in sizes) for r in found]
+    page.says(f"They fetch {share[0]}, {share[1]} and {share[2]} of the rows of B, geometric "
+              f"means of {fig(len(of_32), 0)} real matrices",
+              f"the fastest band is ahead in {fig(sum(a > 1 for a in ahead), 0)} of "
+              f"{fig(len(found), 0)} products, by {fig(max(ahead))} at most")
+    page.noted("definition", "Bands of 2, 4 or 8 neighbouring rows",
+               "| rows of a band | 2 | 4 | 8 |",
+               "registers for 24 warps of a multiprocessor instead of 40")
+
+
+def places(page):
+    """Neighbours on one multiprocessor."""
+    def cell(kind, engine, n):
+        gain = sorted(values([r for r in rows(FOLDER + "places.tsv") if r["N"] == n and
+                              (r["type"], r["engine"]) == (kind, engine)],
+                             "one_wave", over="in_order"))
+        return fig(gain[len(gain) // 2]) if gain else "-"
+
+    for engine, kind, title in (("csr-gpu", "32f", "FP32"), ("csr-gpu", "64f", "FP64"),
+                                ("csr-gpu", "16f", "FP16"), ("bittcf", "32f", "TF32"),
+                                ("dmma", "64f", "FP64"), ("cvse", "16f", "FP16")):
+        page.row(f"`{engine}`, {title}", *(cell(kind, engine, n) for n in (32, 128, 512)))
+    page.noted("definition", "by b modulo 132", "of 38 to 40 real matrices, where all")
+    page.noted("trial", "Only 46 % of the")
+
+
 def quote(pages):
     variants(pages[TRIED])
     packed(pages[TRIED])
+    bands(pages[TRIED])
+    places(pages[TRIED])
     for part in (short_pieces, stores, stores_tc, old_new, stamps, account):
         part(pages[PAGE])
