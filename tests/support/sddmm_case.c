@@ -5,18 +5,18 @@ enum { OPERAND_X = 1, OPERAND_Y, OPERAND_S };
 
 static bool has(const mask_t *m, int64_t i, int64_t j)
 {
-    const int64_t v = i / m->vector, b = m->blocks == 0 ? j : j / m->blocks;
+    const int64_t v = i / m->vector, b = m->blocks <= 0 ? j : j / m->blocks;
 
     return v == m->dense || (int)(spmmi_hash2(7, v, b) % 1000) < m->per_mille;
 }
 
-/* From rows; odd ones come in descending order of columns. */
+/* From rows; odd ones may come in descending order of columns. */
 static void fill_rows(masked_t *m, int64_t *row_ptr)
 {
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t k = 0; k < m->shape.cols; k++) {
             const int64_t g = m->first_row + i;
-            const int64_t j = g % 2 == 0 ? k : m->shape.cols - 1 - k;
+            const int64_t j = g % 2 == 0 || m->shape.blocks < 0 ? k : m->shape.cols - 1 - k;
 
             if (has(&m->shape, g, j)) {
                 m->row[m->nnz]   = g;
@@ -64,7 +64,7 @@ masked_t make_masked(const mask_t *shape, spmm_type_t type)
     m.row       = malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.row);
     m.col       = malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.col);
     values      = calloc((size_t)(m.rows * shape->cols) + 1, sizeof(double));
-    if (shape->blocks == 0) {
+    if (shape->blocks <= 0) {
         fill_rows(&m, ptr);
         spmm_assert_ok(spmm_matrix_create_csr(ctx, m.rows, m.cols, ptr, m.col, values, type, &m.A));
     } else {

@@ -12,8 +12,9 @@ typedef struct {
     int64_t vector;
     int     per_mille;
     int64_t dense;  /**< this row of vectors is full; -1: none */
-    int     blocks; /**< 0: made from CSR rows, odd ones in descending order of columns; else from
-                         column-vector-sparse blocks of this width, which divides cols */
+    int     blocks; /**< 0: made from CSR rows, odd ones in descending order of columns; -1: all in
+                         ascending order; else from column-vector-sparse blocks of this width, which
+                         divides cols */
 } mask_t;
 
 /** This rank's part: the arrays of the caller, and (row, column) of every value, global. */

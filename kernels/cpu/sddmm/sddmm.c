@@ -173,11 +173,16 @@ void spmmi_cpu_sddmm_squares(const spmm_sddmm_squares_t *mask, const spmm_sddmm_
 
 #pragma omp parallel for schedule(dynamic, 1) num_threads(spmmi_cpu_team(args->threads))
     for (int32_t q = 0; q < mask->n_squares; q++) {
-        for (int32_t e = mask->first[q]; e < mask->first[q + 1]; e++) {
-            const int32_t i = mask->corner[2 * q] + mask->entry[e] / SPMM_SDDMM_SQUARE;
+        const int32_t *const first = mask->first + (int64_t)q * SPMM_SDDMM_STRIPS;
+
+        for (int32_t e = first[0]; e < first[SPMM_SDDMM_STRIPS]; e++) {
+            const int32_t row = mask->entry[e] / SPMM_SDDMM_SQUARE, i = mask->corner[2 * q] + row;
+            const int64_t at = mask->shift == NULL
+                                   ? mask->place[e]
+                                   : e + mask->shift[(int64_t)q * SPMM_SDDMM_SQUARE + row];
 
             dot(args, mask->row_map == NULL ? i : mask->row_map[i],
-                mask->corner[2 * q + 1] + mask->entry[e] % SPMM_SDDMM_SQUARE, mask->place[e]);
+                mask->corner[2 * q + 1] + mask->entry[e] % SPMM_SDDMM_SQUARE, at);
         }
     }
 }

@@ -14,9 +14,8 @@
 #ifndef SPMM_CVSE_SLAB_CUH
 #define SPMM_CVSE_SLAB_CUH
 
-#include <cuda.h>
-
 #include "cuda/cvse/cvse_slab_sums.cuh"
+#include "cuda/tc/tc_bulk.cuh"
 
 namespace spmmi
 {
@@ -63,56 +62,33 @@ template <typename Half, typename Out, int kCols> struct CvseSlab {
     /* The row of zeros, and barriers that expect their chunks. */
     __device__ __forceinline__ void prepare(const CUtensorMap &map) const
     {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
         ((int *)(slab + (size_t)work.n_rows * kRow))[lane] = 0;
         if (lane == 0) {
-            asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+            prefetch_map(map);
             for (int k = 0; k < work.n_rows / kChunk; k++) {
-                const uint32_t bar = shared_address(arrived + k);
-
-                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory");
+                barrier_init(shared_address(arrived + k), 1);
             }
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            show_to_copies();
             for (int k = 0; k < work.n_rows / kChunk; k++) {
-                const uint32_t bar = shared_address(arrived + k);
-
-                asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar),
-                             "r"(kChunk * kRow)
-                             : "memory");
+                barrier_expect(shared_address(arrived + k), kChunk * kRow);
             }
         }
         __syncwarp();
-#endif
     }
 
     __device__ __forceinline__ void ask_for_b(const CUtensorMap &map) const
     {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
         for (int k = 0; lane == 0 && k < work.n_rows / kChunk; k++) {
-            asm volatile(
-                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
-                "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(slab) + k * kChunk * kRow),
-                "l"(&map), "r"(sums.first), "r"(k * kChunk), "r"(shared_address(arrived + k))
-                : "memory");
+            copy_box(shared_address(slab) + k * kChunk * kRow, map, k * kChunk, sums.first,
+                     shared_address(arrived + k));
         }
-#endif
     }
 
     /* All chunks up to number @p last. */
     __device__ __forceinline__ void wait_for_b(int last)
     {
         for (; ready <= last; ready++) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-            asm volatile("{\n"
-                         ".reg .pred there;\n"
-                         "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 there, [%0], 0;\n"
-                         "@there bra DONE;\n"
-                         "bra AGAIN;\n"
-                         "DONE:\n"
-                         "}" ::"r"(shared_address(arrived + ready))
-                         : "memory");
-#endif
+            barrier_wait(shared_address(arrived + ready), 0);
         }
     }
 

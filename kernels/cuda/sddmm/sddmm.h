@@ -17,6 +17,7 @@ cudaError_t spmmi_cuda_sddmm_tiles_preload(void);
 cudaError_t spmmi_cuda_sddmm_batches_preload(void);
 cudaError_t spmmi_cuda_sddmm_panels_preload(void);
 cudaError_t spmmi_cuda_sddmm_squares_preload(void);
+cudaError_t spmmi_cuda_sddmm_sweeps_preload(void);
 cudaError_t spmmi_cuda_softmax_preload(void);
 
 /** Dot products of rows of X and Y at the entries of a mask, device memory; all of its places are
@@ -35,6 +36,11 @@ cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm
 /** The same for squares, on tensor cores, X and Y of FP16 or BF16. */
 cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask,
                                      const spmm_sddmm_args_t *args, cudaStream_t stream);
+/** The faster way to do so on devices of capability 9.0, where rows begin at multiples of 16 bytes.
+ *  @return cudaErrorNotSupported: not for this device, these types, so many columns, this beta or
+ *          this order of S, and nothing is enqueued */
+cudaError_t spmmi_cuda_sddmm_sweeps(const spmm_sddmm_squares_t *mask, const spmm_sddmm_args_t *args,
+                                    cudaStream_t stream);
 cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus

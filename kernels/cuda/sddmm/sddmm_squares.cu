@@ -156,6 +156,13 @@ __device__ __forceinline__ void put(const spmm_sddmm_args_t &args, const float *
     *s = Narrow<Out>::from(args.beta == 0.0 ? fresh : fresh + (float)args.beta * widen<float>(*s));
 }
 
+/* Where entry @p e of square @p q goes, which is at place @p at of the square. */
+__device__ __forceinline__ int place_of(const spmm_sddmm_squares_t &mask, int q, int e, int at)
+{
+    return mask.shift == NULL ? __ldg(mask.place + e)
+                              : e + __ldg(mask.shift + (int64_t)q * kSide + at / kSide);
+}
+
 template <typename Half, typename Out, bool kWide>
 __global__ void __launch_bounds__(kThreads, 2)
     sddmm_squares(const __grid_constant__ spmm_sddmm_squares_t mask,
@@ -165,8 +172,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     const uint32_t                                 shared = shared_address(squares);
     const int        q = (int)blockIdx.x, row = __ldg(mask.corner + 2 * q);
     const int        col   = __ldg(mask.corner + 2 * q + 1);
-    const int        first = __ldg(mask.first + q) + (int)threadIdx.x;
-    const int        mine  = __ldg(mask.first + q + 1) - first; /* from there on */
+    const int32_t   *strip = mask.first + (int64_t)q * SPMM_SDDMM_STRIPS;
+    const int        first = __ldg(strip) + (int)threadIdx.x;
+    const int        mine  = __ldg(strip + SPMM_SDDMM_STRIPS) - first; /* from there on */
     const Side<Half> x(args.X, args.ldx, row, mask.n_rows, mask.row_map);
     const Side<Half> y(args.Y, args.ldy, col, mask.n_cols, NULL);
     Part<Half>       part;
@@ -193,7 +201,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < kAhead; i++) {
         if (i * kThreads < mine) {
             entry[i] = __ldg(mask.entry + first + i * kThreads);
-            place[i] = __ldg(mask.place + first + i * kThreads);
+            place[i] = place_of(mask, q, first + i * kThreads, entry[i]);
         }
     }
     part.multiply(now, now + kBytes);
@@ -208,7 +216,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
 #pragma unroll 4
     for (int e = kAhead * kThreads; e < mine; e += kThreads) {
-        put<Out>(args, result, __ldg(mask.entry + first + e), __ldg(mask.place + first + e));
+        const int at = __ldg(mask.entry + first + e);
+
+        put<Out>(args, result, at, place_of(mask, q, first + e, at));
     }
 }
 
@@ -251,15 +261,22 @@ extern "C" cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask
 {
     using namespace spmmi;
     return for_half_types(args->type, args->s_type, [&](auto types) {
-        using Half = typename decltype(types)::Half;
-        using Out  = typename decltype(types)::Out;
+        using Half        = typename decltype(types)::Half;
+        using Out         = typename decltype(types)::Out;
+        const bool  wide  = is_wide<Half>(*args);
+        cudaError_t swept = cudaErrorNotSupported;
 
-        return mask->n_squares == 0
-                   ? cudaSuccess
-                   : launch_with(kShared,
-                                 is_wide<Half>(*args) ? sddmm_squares<Half, Out, true>
-                                                      : sddmm_squares<Half, Out, false>,
-                                 dim3((unsigned)mask->n_squares), dim3(kThreads), stream, *mask,
-                                 *args);
+        if (mask->n_squares == 0) {
+            return cudaSuccess;
+        }
+        if (wide) {
+            swept = spmmi_cuda_sddmm_sweeps(mask, args, stream);
+        }
+        return swept != cudaErrorNotSupported
+                   ? swept
+                   : launch_with(
+                         kShared,
+                         wide ? sddmm_squares<Half, Out, true> : sddmm_squares<Half, Out, false>,
+                         dim3((unsigned)mask->n_squares), dim3(kThreads), stream, *mask, *args);
     });
 }

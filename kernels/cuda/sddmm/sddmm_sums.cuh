@@ -9,24 +9,24 @@
 namespace spmmi
 {
 
-/** Each of kSums lanes has its share of as many sums: kSums - 1 shuffles add them up, since in
- *  each step a lane gives away one half of its sums and keeps the other.
- *  @return the sum number @p lane over all lanes; @p sum is used up */
-template <typename T, int kSums> __device__ __forceinline__ T sum_of_lane(T (&sum)[kSums], int lane)
+/** Each of kLanes lanes has its share of kSums sums, as many or more.  kLanes - 1 of kSums shares
+ *  are shuffled, since in each step a lane gives away one half of its sums and keeps the other.
+ *  @param[in,out] sum  becomes sums kSums / kLanes * lane on, over all lanes */
+template <int kLanes, typename T, int kSums>
+__device__ __forceinline__ void sums_of_lane(T (&sum)[kSums], int lane)
 {
 #pragma unroll
-    for (int half = kSums / 2; half > 0; half /= 2) {
-        const bool upper = (lane & half) != 0;
+    for (int step = kLanes / 2, half = kSums / 2; step > 0; step /= 2, half /= 2) {
+        const bool upper = (lane & step) != 0;
 
 #pragma unroll
         for (int e = 0; e < half; e++) {
             const T give = upper ? sum[e] : sum[e + half];
             const T keep = upper ? sum[e + half] : sum[e];
 
-            sum[e] = keep + __shfl_xor_sync(0xffffffffu, give, half);
+            sum[e] = keep + __shfl_xor_sync(0xffffffffu, give, step);
         }
     }
-    return sum[0];
 }
 
 } // namespace spmmi

@@ -139,7 +139,10 @@ template <typename In, typename Out, int kElems> struct Dots {
                 add<1>(rows, task.count);
             }
         }
-        const T mine = (T)args.alpha * sum_of_lane(sum, lane);
+
+        sums_of_lane<SPMM_SDDMM_TASK>(sum, lane);
+
+        const T mine = (T)args.alpha * sum[0];
 
         if (lane < task.count) {
             const int     e  = task.first + lane;

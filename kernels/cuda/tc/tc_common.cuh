@@ -190,6 +190,16 @@ __device__ __forceinline__ void store_matrices(uint32_t address, const uint32_t 
 #endif
 }
 
+/** The same without turning: as the sums of an mma lie. */
+__device__ __forceinline__ void store_lines(uint32_t address, const uint32_t (&v)[4])
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+                 "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
+                 : "memory");
+#endif
+}
+
 __device__ __forceinline__ void store_shared(uint32_t address, const uint32_t (&v)[4])
 {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),

@@ -14,6 +14,9 @@ enum {
     SPMM_SDDMM_BATCH      = 32,  /**< most entries of a batch for tensor cores */
     SPMM_SDDMM_BATCH_ROWS = 8,   /**< most rows of X that they are in */
     SPMM_SDDMM_SQUARE     = 128, /**< rows, and columns, of a square */
+    SPMM_SDDMM_STRIP      = 16,  /**< rows of a square whose entries follow each other */
+    SPMM_SDDMM_STRIPS     = SPMM_SDDMM_SQUARE / SPMM_SDDMM_STRIP,
+    SPMM_SDDMM_SWEPT      = 256, /**< most columns of X and Y in one sweep over squares */
     SPMM_SDDMM_SLICE      = 512  /**< bytes of a row at a time on CUDA cores, through all batches */
 };
 
@@ -37,13 +40,17 @@ typedef struct {
     const int32_t *place; /**< [n_batches * size * height] where in S; of a pair -1: no entry */
 } spmm_sddmm_batches_t;
 
-/** A mask in squares of rows and columns, all of whose places are multiplied. */
+/** A mask in squares of rows and columns, all of whose places are multiplied.  Squares come in
+ *  couples, number 2 c above number 2 c + 1, where one of the two has an entry; couples by rows,
+ *  then columns. */
 typedef struct {
     int32_t         n_rows, n_cols, n_squares;
-    const int32_t  *corner;  /**< [n_squares * 2] first row and column of each with an entry */
-    const int32_t  *first;   /**< [n_squares + 1] first entry */
+    const int32_t  *corner;  /**< [n_squares * 2] first row and column of each */
+    const int32_t  *first;   /**< [n_squares * SPMM_SDDMM_STRIPS + 1] first entry of each strip */
     const uint16_t *entry;   /**< [entries] row * SPMM_SDDMM_SQUARE + column, of the square */
-    const int32_t  *place;   /**< [entries] where in S */
+    const int32_t  *shift;   /**< [n_squares * SPMM_SDDMM_SQUARE] of each row of a square: entry e
+                                  goes to place e + shift of S; NULL: `place` says where */
+    const int32_t  *place;   /**< [entries] where in S; NULL: `shift` says so */
     const int32_t  *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
 } spmm_sddmm_squares_t;
 
@@ -79,6 +86,7 @@ typedef struct {
     int64_t     ldx, ldy;
     void       *S;
     int         n_sm;    /**< multiprocessors of the device */
+    int         cc;      /**< its compute capability, as 90 for 9.0 */
     int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_sddmm_args_t;
 

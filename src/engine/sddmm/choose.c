@@ -8,8 +8,9 @@
 #include "spmm_dist/context.h"
 
 enum {
-    L1_BYTES = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
-    SOME_SM  = 16         /**< of a device that has no multiprocessors */
+    L1_BYTES  = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
+    L1_SLICED = 72 << 10,  /**< the same of slices of longer rows */
+    SOME_SM   = 16         /**< of a device that has no multiprocessors */
 };
 
 /** Picoseconds on an H200: of each row of Y, and of each byte of it. */
@@ -17,16 +18,18 @@ typedef struct {
     double row, byte;
 } cost_t;
 
-/* Fits to bench/results/sddmm.tsv: pruned masks of 8192 x 8192. */
-static const cost_t csr_wide = {1.5, 0.105}, csr_half = {10.0, 0.097};
+/* Fits to bench/results/sddmm.tsv: pruned masks of 8192 x 8192; csr_wide is for an H100. */
+static const cost_t csr_wide = {1.7, 0.12}, csr_half = {10.0, 0.097};
 static const cost_t low_wide = {35.0, 0.122}, low_half = {22.0, 0.098}; /* V = 8 */
 static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
 
-/* Of panels, by counts of instructions (4 in a cycle of each of 132 multiprocessors at 1.76 GHz):
- * of a batch, and of each line of 128 bytes of it, in 16 bits a fit to masks of 8192 x 8192 with 90
- * to 98 % zeros; and bytes at three quarters of what L1 (128 bytes in a cycle) and L2 give. */
-static const double batch_wide = 44.0, line_wide = 16.0, batch_half = 172.0, line_half = 161.0;
+/* Of panels: of a batch, and in 16 bits of each line of 128 bytes of it, fits to masks of 8192 x
+ * 8192 with 90 to 98 % zeros; and bytes at three quarters of what L1 (128 bytes in a cycle) and L2
+ * give. */
+static const double batch_wide = 12.0, batch_half = 172.0, line_half = 161.0;
 static const double l1_byte = 0.045, l2_byte = 0.15;
+/* Times as long from L1, of slices of rows: where those of a panel stay there, and else. */
+static const double slice_held = 1.15, slice_lost = 1.6;
 
 static bool asks_for(const spmm_sampling_t *what, const char *kernel)
 {
@@ -63,35 +66,76 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
 }
 
 /* Rows fetched are the fewest where the part of the mask that a multiprocessor has is as many rows
- * as columns; L1 sets a limit. */
+ * as columns; @p room bytes of L1 set a limit. */
 static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
-                               const spmm_sampling_t *what)
+                               const spmm_sampling_t *what, double room)
 {
     const double  n_sm  = device->n_sm > 0 ? device->n_sm : SOME_SM;
     const double  row   = is_half(what) ? row_bytes(what) : fmin(row_bytes(what), SPMM_SDDMM_SLICE);
     const double  even  = sqrt((double)block->n_rows * block->n_cols / n_sm);
-    const double  width = fmax(fmin(L1_BYTES / row, even), 1.0);
+    const double  width = fmax(fmin(room / row, even), 1.0);
     const int64_t panels = (int64_t)ceil(block->n_cols / width);
 
     return panels == 0 ? 1 : (int32_t)((block->n_cols + panels - 1) / panels);
 }
 
-/* The longest of: instructions; every entry, or pair, from L1; from L2 every row of X in a panel,
- * and every row of Y in a panel of each multiprocessor. */
-static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
-                             const spmm_sampling_t *what, int32_t width, double nnz)
+/* Rows of X in all panels, and rows of Y in the panels of all multiprocessors. */
+static double rows_from_l2(const spmm_device_t *device, const spmm_csr_t *block, int32_t width,
+                           double nnz)
+{
+    return (double)spmmi_sddmm_count_segments(block, width, device->threads) +
+           fmin(fmax(block->n_cols, (double)device->n_sm * width), nnz);
+}
+
+/* In 16 bits the longest of: instructions; every entry, or pair, from L1; from L2 every row of X in
+ * a panel, and every row of Y in a panel of each multiprocessor. */
+static double time_of_batches(const spmm_device_t *device, const spmm_csr_t *block,
+                              const spmm_sampling_t *what, int32_t width, double nnz)
 {
     const double share = 0.8; /* of the longest, which the others disturb */
     const double bytes = row_bytes(what);
-    const double lines = ceil(bytes / 128.0), slices = ceil(bytes / SPMM_SDDMM_SLICE);
     const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
-    const double y     = fmin(fmax(block->n_cols, (double)device->n_sm * width), nnz);
-    const double issue = is_half(what) ? fmax(nnz / SPMM_SDDMM_BATCH, x / SPMM_SDDMM_BATCH_ROWS) *
-                                             (batch_half + line_half * lines)
-                                       : (nnz / SPMM_SDDMM_TASK + 0.5 * x) *
-                                             (batch_wide * slices + line_wide * lines);
+    const double issue = fmax(nnz / SPMM_SDDMM_BATCH, x / SPMM_SDDMM_BATCH_ROWS) *
+                         (batch_half + line_half * ceil(bytes / 128.0));
+    const double l2 = rows_from_l2(device, block, width, nnz) * bytes * l2_byte;
 
-    return fmax(fmax(issue, nnz * bytes * l1_byte), (x + y) * bytes * l2_byte) / share;
+    return fmax(fmax(issue, nnz * bytes * l1_byte), l2) / share;
+}
+
+/* In FP32 and FP64 all of these one after the other. */
+static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
+                             const spmm_sampling_t *what, int32_t width, double nnz)
+{
+    const double bytes = row_bytes(what);
+    const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
+    const bool   held  = width * SPMM_SDDMM_SLICE <= L1_SLICED;
+    const double slow  = bytes <= SPMM_SDDMM_SLICE ? 1.0 : held ? slice_held : slice_lost;
+
+    return (nnz / SPMM_SDDMM_TASK + 0.5 * x) * batch_wide + nnz * bytes * l1_byte * slow +
+           rows_from_l2(device, block, width, nnz) * bytes * l2_byte;
+}
+
+/* Slices of rows come from part of the sets of L1, so panels of them are to be narrow; or, where
+ * that leaves a row of the mask few entries in each, as wide as if L1 held them all. */
+static double panels_of(const spmm_device_t *device, const spmm_csr_t *block,
+                        const spmm_sampling_t *what, double nnz, int32_t *width)
+{
+    const bool sliced = !is_half(what) && row_bytes(what) > SPMM_SDDMM_SLICE;
+    double     time;
+
+    *width = width_of_panels(device, block, what, sliced ? L1_SLICED : L1_BYTES);
+    if (is_half(what)) {
+        return time_of_batches(device, block, what, *width, nnz);
+    }
+    time = time_of_panels(device, block, what, *width, nnz);
+    if (sliced) {
+        const int32_t wide    = width_of_panels(device, block, what, (double)INFINITY);
+        const double  widened = time_of_panels(device, block, what, wide, nnz);
+
+        *width = widened < time ? wide : *width;
+        time   = fmin(widened, time);
+    }
+    return time;
 }
 
 /* Pairs take a row of Y once for two entries; with few of these they are for nothing. */
@@ -137,16 +181,20 @@ static spmm_status_t consider_tiles(const spmm_device_t *device, const spmm_csr_
 
 /* Whole waves of two squares for each multiprocessor; picoseconds on an H200 of each square, of
  * each column of X and Y in it, and of each entry: a fit to masks of 8192 x 8192 with 90 and 98 %
- * zeros, K = 64 and 256. */
+ * zeros, K = 64 and 256.  Of sweeps, on an H100, the same of couples, one for each multiprocessor,
+ * and what their start takes longer: a fit to masks of 4096 and 8192 with 90 to 98 % zeros. */
 static double time_of_squares(const spmm_device_t *device, const spmm_csr_t *block,
                               const spmm_sampling_t *what)
 {
-    const double square = 7200.0, column = 77.0, entry = 3.55;
+    const bool sweeps = device->cc == 90 && what->s_type == what->type &&
+                        what->k <= SPMM_SDDMM_SWEPT && what->k % 8 == 0;
+    const double start = sweeps ? 3.2e6 : 0.0, entry = sweeps ? 0.95 : 3.55;
+    const double round   = sweeps ? 330e3 + 12e3 * (double)what->k
+                                  : device->n_sm * 2.0 * (7200.0 + 77.0 * (double)what->k);
     const double squares = ceil(block->n_rows / (double)SPMM_SDDMM_SQUARE) *
                            ceil(block->n_cols / (double)SPMM_SDDMM_SQUARE);
-    const double wave = 2.0 * device->n_sm;
 
-    return ceil(squares / wave) * wave * (square + column * (double)what->k) +
+    return start + ceil(squares / (2.0 * device->n_sm)) * round +
            entry * (double)spmmi_csr_nnz(block);
 }
 
@@ -158,15 +206,18 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
     const double ahead   = 0.9;
     double       entries = (double)spmmi_csr_nnz(block);
     double       time    = time_of(what, entries, is_half(what) ? &csr_half : &csr_wide);
+    double       panels  = (double)INFINITY;
 
     *choice = (spmm_sampler_choice_t){.format = SPMM_SAMPLER_CSR};
     if (asks_for(what, "csr") || (!named && !gpu)) {
         return SPMM_OK;
     }
-    choice->width = width_of_panels(device, block, what);
-    choice->pair  = 1;
+    choice->pair = 1;
     if (is_half(what) && !asks_for(what, "dense") && !asks_for(what, "cvse")) {
         consider_pairs(block, device->threads, choice, &entries);
+    }
+    if (!named || asks_for(what, "panels")) {
+        panels = panels_of(device, block, what, entries, &choice->width);
     }
     if (asks_for(what, "panels")) {
         choice->format = SPMM_SAMPLER_PANELS;
@@ -179,9 +230,8 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
         choice->format = SPMM_SAMPLER_DENSE;
         return SPMM_OK;
     }
-    if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS &&
-        time_of_panels(device, block, what, choice->width, entries) < ahead * time) {
-        time           = time_of_panels(device, block, what, choice->width, entries);
+    if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS && panels < ahead * time) {
+        time           = panels;
         choice->format = SPMM_SAMPLER_PANELS;
     }
     if (!named && is_half(what) && time_of_squares(device, block, what) < ahead * time) {

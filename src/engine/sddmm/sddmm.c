@@ -199,8 +199,12 @@ static spmm_status_t upload_squares(spmm_sampler_t *s, const spmm_csr_t *block,
     s->squares.n_cols    = block->n_cols;
     s->squares.n_squares = list->n_squares;
     SPMM_TRY(upload(s, list->corner, 2 * (int64_t)list->n_squares, &s->squares.corner));
-    SPMM_TRY(upload(s, list->first, (int64_t)list->n_squares + 1, &s->squares.first));
-    SPMM_TRY(upload(s, list->place, s->nnz, &s->squares.place));
+    SPMM_TRY(upload(s, list->first, (int64_t)list->n_squares * SPMM_SDDMM_STRIPS + 1,
+                    &s->squares.first));
+    SPMM_TRY(list->shift == NULL
+                 ? upload(s, list->place, s->nnz, &s->squares.place)
+                 : upload(s, list->shift, (int64_t)list->n_squares * SPMM_SDDMM_SQUARE,
+                          &s->squares.shift));
     SPMM_TRY(upload_bytes(s, list->entry, (size_t)s->nnz * sizeof *list->entry, &entry));
     s->squares.entry = entry;
     return block->row_map == NULL ? SPMM_OK
@@ -308,6 +312,7 @@ spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_
     spmm_sddmm_args_t    mine   = *args;
 
     mine.n_sm    = device->n_sm;
+    mine.cc      = device->cc;
     mine.threads = device->threads;
     if (device->kind == SPMM_DEVICE_CPU) {
         run_cpu(sampler, &mine);

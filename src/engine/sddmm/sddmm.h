@@ -154,7 +154,7 @@ void          spmmi_sddmm_free_tiles(spmm_sddmm_tile_list_t *tiles);
 
 typedef struct {
     int32_t   n_squares;
-    int32_t  *corner, *first, *place; /**< as in spmm_sddmm_squares_t */
+    int32_t  *corner, *first, *place, *shift; /**< as in spmm_sddmm_squares_t */
     uint16_t *entry;
 } spmm_sddmm_square_list_t;
 

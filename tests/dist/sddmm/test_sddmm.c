@@ -88,12 +88,13 @@ static void test_cvse(void **state)
     }
 }
 
-/* Squares in full, with edges, empty ones and rows and columns of blocks. */
+/* Squares in full, with edges, empty ones, rows in order and not, rows and columns of blocks. */
 static void test_dense(void **state)
 {
-    const mask_t shapes[] = {{300, 270, 1, 60, 17, 0}, {33, 384, 8, 100, 3, 1}};
+    const mask_t shapes[] = {
+        {300, 270, 1, 60, 17, 0}, {300, 270, 1, 60, 17, -1}, {33, 384, 8, 100, 3, 1}};
 
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 3; s++) {
         for (int t = 2; t < TYPES; t++) {
             check_widths(&shapes[s], t, "dense");
         }
@@ -153,22 +154,24 @@ static void test_special(void **state)
     }
 }
 
-/* More work than the threads of a GPU take at once. */
+/* More work than the threads of a GPU take at once, more squares than it has multiprocessors. */
 static void test_large(void **state)
 {
-    const mask_t shape = {512, 1536, 8, 800, -1, 1};
+    const mask_t shape = {512, 1536, 8, 800, -1, 1}, squares = {2100, 2200, 1, 9, 17, -1};
+    sampled_t    s = {SPMM_R_16F, SPMM_R_32F, .k = 8, .alpha = 1.0};
 
     if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
-        masked_t m = make_masked(&shape, SPMM_R_16F);
+        masked_t m = make_masked(&shape, SPMM_R_16F), of_squares = make_masked(&squares, s.type);
 
         for (int kernel = 0; kernel < kernels_of(SPMM_R_16F); kernel++) {
-            check_sampled(&m, &(sampled_t){.type   = SPMM_R_16F,
-                                           .s_type = SPMM_R_32F,
-                                           .k      = 8,
-                                           .alpha  = 1.0,
-                                           .kernel = kernels[kernel]});
+            s.kernel = kernels[kernel];
+            check_sampled(&m, &s);
+        }
+        for (s.s_type = s.type, s.k = 64; s.k <= 256; s.k += 64) { /* with the last one, dense */
+            check_sampled(&of_squares, &s);
         }
         free_masked(&m);
+        free_masked(&of_squares);
     }
 }
 
