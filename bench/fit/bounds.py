@@ -30,7 +30,7 @@ WANTED_FROM = {8: 90, 4: 92, 2: 95, 1: 97}
 WIDTHS, RATIO = (256, 512), 1.2
 MASKS, DEPTHS, SDDMM_RATIO = (90, 95, 98), (64, 128, 256), 1.5
 KERNELS = {"pruned": "regex:cvse_mm|cvse_short_mm|cvse_slab_mm|csr_mm|csr_rows",
-           "sddmm": "regex:sddmm_(panels|tiles|batches|tasks|squares)"}
+           "sddmm": "regex:sddmm_(panels|tiles|batches|tasks|squares|sweeps)"}
 SHARE = ".avg.pct_of_peak_sustained_elapsed"
 UNITS = {"memory": "dram__throughput", "l2": "lts__throughput", "l1": "l1tex__throughput",
          "issue": "sm__inst_executed", "tensor": None}

@@ -234,7 +234,7 @@ def sddmm(page):
         ]
 
     for title, words in (
-        ("bcsstk29, delaunay_n16, cant- and com-amazon-like", ("matrices:",)),
+        ("bcsstk29, delaunay_n16, ca-AstroPh, fe_pwt", ("matrices:",)),
         ("pruned, V = 8 and 16 (8)", ("vectors:",)),
         ("pruned, V = 1 (4)", ("unstructured:",)),
         ("all 16", ("all:",)),
