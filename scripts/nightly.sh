@@ -87,13 +87,14 @@ step_faults() {
 }
 
 step_limits() {
-    build cpu --target test_limits test_leaks test_unlike || return
+    build cpu --target test_limits test_leaks test_unlike test_mixed || return
     for ranks in 1 2; do
         SPMM_TEST_LARGE=1 mpirun -n "$ranks" build/cpu/tests/test_limits || return
     done
     mpirun -n 3 -x SPMM_TEST_PLANS=2000 build/cpu/tests/test_leaks || return
     for ranks in 2 3; do
         SPMM_TEST_CASES=1000 mpirun -n "$ranks" build/cpu/tests/test_unlike || return
+        SPMM_TEST_CASES=3000 mpirun -n "$ranks" build/cpu/tests/test_mixed || return
     done
 }
 

@@ -26,12 +26,14 @@ typedef struct {
     spmm_stream_t             stream;
 } move_t;
 
-/* First row of each outer rank in the caller's distribution of the operand. */
+/* First row of each outer rank in the caller's distribution of the operand.  Where the plan flips
+ * A, its columns are the rows of the caller's. */
 static const int64_t *offsets_of(const spmm_plan_t *plan, spmm_operand_t operand)
 {
     const bool columns = (operand == SPMM_OPERAND_B) == (plan->op == SPMM_OP_N);
 
-    return columns ? plan->groups->whole->col_offset : plan->groups->whole->row_offset;
+    return columns != plan->flips ? plan->groups->whole->col_offset
+                                  : plan->groups->whole->row_offset;
 }
 
 int64_t spmmi_groups_original(const spmm_plan_t *plan, spmm_operand_t operand, int64_t *rows)
