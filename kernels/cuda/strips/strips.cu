@@ -11,11 +11,11 @@ namespace spmmi
 namespace
 {
 
-template <typename T, int kBytes>
+template <typename T, int kLanes>
 cudaError_t launch_strips(const spmm_strips_args_t &A, const spmm_operands_t &x,
                           cudaStream_t stream)
 {
-    using Kernel          = Strip<T, kBytes>;
+    using Kernel          = Strip<T, kLanes>;
     const int64_t slices  = ceil_div(x.n, Kernel::kWidth);
     constexpr int kBlocks = 16; /* of a multiprocessor, in all */
     const int64_t wanted  = ceil_div((int64_t)kBlocks * A.n_sm, A.n_strips);
@@ -31,7 +31,7 @@ cudaError_t launch_strips(const spmm_strips_args_t &A, const spmm_operands_t &x,
     dense.has_beta = !is_zero(x.beta);
     dense.n        = (int32_t)x.n;
     dense.slices   = (int32_t)each;
-    return launch_early(Kernel::room(A), strips_mm<T, kBytes>,
+    return launch_early(Kernel::room(A), strips_mm<T, kLanes>,
                         dim3((unsigned)A.n_strips, (unsigned)ceil_div(slices, each)),
                         dim3(kStripBlock), stream, A, dense);
 }
@@ -43,21 +43,20 @@ cudaError_t launch_strips(const spmm_strips_args_t &A, const spmm_operands_t &x,
     if (x.n > INT32_MAX / 2) {
         return cudaErrorInvalidValue;
     }
-    return x.n * (int64_t)sizeof(T) <= SPMM_STRIP_SLICE
-               ? launch_strips<T, SPMM_STRIP_SLICE>(A, x, stream)
-               : launch_strips<T, 2 * SPMM_STRIP_SLICE>(A, x, stream);
+    return x.n * (int64_t)sizeof(T) <= SPMM_STRIP_SLICE ? launch_strips<T, 2>(A, x, stream)
+                                                        : launch_strips<T, 4>(A, x, stream);
 }
 
-template <typename T, int kBytes> cudaError_t preload_strips()
+template <typename T, int kLanes> cudaError_t preload_strips()
 {
     spmm_strips_args_t most = {};
-    const cudaError_t  code = preload(strips_mm<T, kBytes>);
+    const cudaError_t  code = preload(strips_mm<T, kLanes>);
 
     most.most_cols    = SPMM_STRIP_COLS;
     most.most_entries = SPMM_STRIP_ENTRIES;
-    return code == cudaSuccess ? cudaFuncSetAttribute(strips_mm<T, kBytes>,
+    return code == cudaSuccess ? cudaFuncSetAttribute(strips_mm<T, kLanes>,
                                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                      (int)Strip<T, kBytes>::room(most))
+                                                      (int)Strip<T, kLanes>::room(most))
                                : code;
 }
 
@@ -66,11 +65,10 @@ template <typename T, int kBytes> cudaError_t preload_strips()
 
 extern "C" cudaError_t spmmi_cuda_strips_preload(void)
 {
-    cudaError_t (*const load[])() = {spmmi::preload_strips<double, SPMM_STRIP_SLICE>,
-                                     spmmi::preload_strips<double, 2 * SPMM_STRIP_SLICE>,
-                                     spmmi::preload_strips<float, SPMM_STRIP_SLICE>,
-                                     spmmi::preload_strips<float, 2 * SPMM_STRIP_SLICE>};
-    cudaError_t code              = cudaSuccess;
+    cudaError_t (*const load[])() = {
+        spmmi::preload_strips<double, 2>, spmmi::preload_strips<double, 4>,
+        spmmi::preload_strips<float, 2>, spmmi::preload_strips<float, 4>};
+    cudaError_t code = cudaSuccess;
 
     for (size_t k = 0; k < sizeof load / sizeof *load && code == cudaSuccess; k++) {
         code = load[k]();

@@ -10,13 +10,20 @@
 #include "spmm_dist/context.h"
 
 /* What moves once, beyond L2 and within; B in sectors of 32 bytes, each of one column, for all
- * strips that use it; what groups of lanes read of shared memory; and slices of strips one after
- * the other.  Constants by bench/fit/fit.py from times of 40 real matrices on one H100
+ * strips that use it, and once more where a slice of B does not stay in L1; what groups of lanes
+ * read of shared memory; slices of strips one after the other; and the longest row, whose pieces
+ * meet.  Constants by bench/fit/fit.py from times of 40 real matrices on one H100
  * (docs/explanation/choices.md). */
-static const double constants[2][6] = {
-    {7.36, 0.820, 0.916, 0.237, 0.748, 2.35}, /* FP32 */
-    {6.90, 0.555, 0.665, 0.478, 0.804, 1.55},
+static const double constants[2][8] = {
+    {5.93, 0.121, 0.247, 0.112, 0.650, 1.01, 1.13, 1.56}, /* FP32 */
+    {5.91, 0.263, 0.217, 0.244, 0.673, 0.923, 0.947, 1.98},
 };
+
+/* The share of sectors that come from L2 again: of B in slices of a megabyte all. */
+static double far(const spmm_pattern_t *pattern)
+{
+    return fmin((double)pattern->used_cols * 2.0 * SPMM_STRIP_SLICE / 1e6, 1.0);
+}
 
 int spmmi_strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
@@ -32,9 +39,11 @@ int spmmi_strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
     terms[0] = (spmm_cost_term_t){"launch", k[0], us};
     spmmi_gpu_once_terms(device, spmmi_gpu_once_s(pattern, problem, device, a), k + 1, terms + 1);
     terms[3] = (spmm_cost_term_t){"sectors", k[3], sectors * n / l2};
-    terms[4] =
-        (spmm_cost_term_t){"entries", k[4], (double)pattern->nnz * n * size / device->n_sm * 1e-11};
-    terms[5] = (spmm_cost_term_t){"strips", k[5],
+    terms[4] = (spmm_cost_term_t){"far", k[4], far(pattern) * sectors * n / l2};
+    terms[5] =
+        (spmm_cost_term_t){"entries", k[5], (double)pattern->nnz * n * size / device->n_sm * 1e-11};
+    terms[6] = (spmm_cost_term_t){"strips", k[6],
                                   (double)facts.strips * slices / (resident * device->n_sm) * us};
-    return 6;
+    terms[7] = spmmi_gpu_longest_term(pattern, k[7]);
+    return 8;
 }

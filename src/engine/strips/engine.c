@@ -69,23 +69,24 @@ static void destroy(void *format)
     spmmi_free(f);
 }
 
-/* Device memory of @p count elements, filled from @p host unless that is NULL; NULL after a
- * failure. */
+/* Device memory of @p count elements, in whole words of 16 bytes, which kernels copy, filled from
+ * @p host unless that is NULL; NULL after a failure. */
 static void *upload(strips_t *f, const void *host, int64_t count, size_t size,
                     spmm_status_t *status)
 {
     const size_t bytes = (size_t)count * size; /* of an array that the host holds */
+    const size_t words = (bytes + 15) / 16 * 16;
     void        *device;
 
     if (*status != SPMM_OK) {
         return NULL;
     }
-    *status = f->device->ops->alloc_cached(f->device, bytes, &device);
+    *status = f->device->ops->alloc_cached(f->device, words, &device);
     if (*status != SPMM_OK) {
         return NULL;
     }
     f->upload[f->n_uploads++] = device;
-    f->device_bytes += bytes;
+    f->device_bytes += words;
     *status = host == NULL ? SPMM_OK : f->device->ops->stage(f->device, device, host, bytes);
     return device;
 }

@@ -289,7 +289,7 @@ def strips(page):
         return f"{fig(geomean(ratios))}, {fig(min(ratios))}"
 
     for title, kind in (("FP64", "64f"), ("FP32", "32f")):
-        by = {n: select("trials/strips_plans.tsv", type=kind, N=n) for n in (8, 32, 128)}
+        by = {n: select("trials/strips/strips_plans.tsv", type=kind, N=n) for n in (8, 32, 128)}
         for what, syn in (("40 real ones", False), ("8 stand-ins", True)):
             found = [[r for r in f if r["matrix"].startswith("syn-") == syn] for f in by.values()]
             assert {len(f) for f in found} == {8 if syn else 40}
@@ -304,11 +304,20 @@ def strips(page):
                         ("slices of a strip on more thread blocks, 16 of a multiprocessor",
                          "blocks_16")):
         page.row(title, *(
-            fig(geomean(values(select("trials/strips.tsv", type=kind, N=n), "one_64", over=form)))
+            fig(geomean(values(select("trials/strips/strips.tsv", type=kind, N=n), "one_64",
+                               over=form)))
             for kind in ("64f", "32f") for n in (8, 32, 128)))
-    windows, first = (one("trials/strips_counters.tsv", matrix="DD", type="64f", kernel=k)
+    for title, form in (("8 lanes along rows, numbers of rows of B in registers", "lanes_8"),
+                        ("16 lanes, likewise", "lanes_16"),
+                        ("32 lanes, likewise: taken", "lanes_32")):
+        page.row(title, *(
+            fig(geomean(values(select("trials/strips/strips_lanes.tsv", type=kind, N=n), "lists",
+                               over=form)))
+            for kind in ("64f", "32f") for n in (8, 32, 128)))
+    strips_limits(page)
+    windows, first = (one("trials/strips/strips_counters.tsv", matrix="DD", type="64f", kernel=k)
                       for k in ("dmma on a turned B", "strips, two buffers"))
-    graph = one("trials/strips_plans.tsv", matrix="soc-Epinions1", N=128, type="64f")
+    graph = one("trials/strips/strips_plans.tsv", matrix="soc-Epinions1", N=128, type="64f")
     page.says(f"writes {fig(windows['write_sectors'], 1)} million sectors to L2",
               f"L2 is busy for {fig(windows['l2_percent'], 0)} % of the time",
               f"write {fig(first['write_sectors'], 1)} million, with L2 busy for "
@@ -316,7 +325,29 @@ def strips(page):
               f"takes {fig(graph['strips'] / graph['auto'])} times as long with strips")
     page.noted("arithmetic", "of which C is 10.7", "of which B is 343", "8 rows are 64 bytes")
     page.noted("trial", "take 1.04 to 1.14 of the time on eight matrices, and 0.91 on")
-    page.noted("definition", "128 consecutive rows", "told of 1000 products")
+    page.noted("definition", "128 consecutive rows", "told of 1000 products",
+               "one line of 128 bytes")
+
+
+def strips_limits(page):
+    """Counters of strips at wide and at narrow B, and what turning B takes."""
+    wide, narrow = (one("trials/strips/strips_counters.tsv", matrix="fe_pwt", N=n,
+                        kernel="strips, lists") for n in (128, 8))
+    busiest = max(narrow[f"{unit}_percent"] for unit in ("l1", "issue", "l2"))
+    turned = one("trials/strips/turns.tsv", bytes=8, rows=75888, N=128, kernel="now")
+    other = {(r["bytes"], r["rows"], r["N"]): r["all"]
+             for r in select("trials/strips/turns.tsv", kernel="32x64")}
+    tiles = [us / one("trials/strips/turns.tsv", bytes=k[0], rows=k[1], N=k[2], kernel="now")["all"]
+             for k, us in other.items()]
+    page.says(f"busiest unit: {fig(wide['l1_percent'], 0)} % on fe_pwt",
+              f"are busy for {fig(wide['issue_percent'], 0)} % and L2 for "
+              f"{fig(wide['l2_percent'], 0)} %",
+              f"no unit is busier than {fig(busiest, 0)} %",
+              f"takes {fig(turned['b'], 1)} us and a copy of as many bytes "
+              f"{fig(turned['copy'], 1)}",
+              f"takes {fig(min(tiles))} to {fig(max(tiles))} of the time of the library's tiles")
+    page.noted("definition", "with 75,888 rows and N = 128", "in 32 registers", "tiles of 64 rows")
+    page.noted("trial", "took 1.00 to 1.09 times as long")
 
 
 UNITS = ("memory", "l2", "l1", "issue", "tensor")

@@ -47,12 +47,13 @@ def one_gpu(page):
         f"for a plan of {executes.replace(',', '')} products to measure",
     )
     page.noted("definition", "told of 100,000 products")
-    for title, kind in (
-        ("FP64, column-major", "64f"),
-        ("FP32, column-major", "32f"),
+    for title, kind, count in (
+        ("FP64, column-major", "64f", 40),
+        ("FP32, column-major", "32f", 40),
+        (f"FP16, column-major, {fig(38, 0)} matrices", "16f", 38),
     ):
         found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_8" in r]
-        assert len(found) == 40, len(found)
+        assert len(found) == count, len(found)
         page.row(title, *(both(found, n) for n in (8, 32, 128)))
     for title, kind in (("complex FP64", "64c"), ("complex FP32", "32c")):
         found = [r for r in rows("engines/complex.tsv") if r["type"] == kind]
