@@ -202,6 +202,36 @@ def attention(page):
             )
 
 
+def sddmm_forms(page):
+    name = "trials/sddmm_forms.tsv"
+    for title, run, kernel, kind, form in (
+        ("`dense`, a thread block for a square", 1, "dense", "16f", "a thread block for a square"),
+        ("sweeps, a place for each entry, facts at addresses that all lanes share", 1, "dense",
+         "16f", "sweeps, a place for each entry"),
+        ("sweeps", 2, "dense", "16f", "sweeps"),
+        ("`panels` in FP32, 8 lanes for a batch", 1, "panels", "32f", "8 lanes"),
+        ("4 lanes", 2, "panels", "32f", "4 lanes"),
+        ("4 lanes, panels half as wide", 2, "panels", "32f", "4 lanes, panels half as wide"),
+    ):
+        page.row(title, *(
+            fig(one(name, run=run, kernel=kernel, type=kind, form=form, zeros=z, K=k)["us"], 1)
+            for z, k in ((98, 64), (90, 256))
+        ))
+
+    def times(run, kind, form, plain):
+        return [one(name, run=run, type=kind, form=form, zeros=98, K=k)["us"]
+                / one(name, run=run, type=kind, form=plain, zeros=98, K=k)["us"]
+                for k in (64, 128, 256)]
+
+    ahead = (times(3, "32f", "4 lanes, rows of X asked for ahead", "4 lanes")
+             + times(3, "16f", "batches, rows of X asked for ahead", "batches"))
+    threads = [t for n in (384, 640) for t in times(2, "32f", f"4 lanes, {n} threads", "4 lanes")]
+    page.noted("definition", "| 98 % zeros, K = 64 | 90 %, K = 256 |")
+    page.says(f"make `panels` take {fig(min(ahead))} to")
+    page.says(f"{fig(max(ahead))} of the time, 384 or 640 threads "
+              f"{fig(min(threads))} to {fig(max(threads))}")
+
+
 def sddmm(page):
     page.noted("trial", "8.3 to 9.5 TB/s in FP32")
     l1 = code("src/engine/sddmm/choose.c", r"L1_BYTES += (\d+) << 10")
@@ -236,6 +266,7 @@ def sddmm(page):
     page.noted("definition", "entries with 98 % zeros", "with 98 % zeros as with fewer",
                "1.5 times as fast", "4096 with 98 % zeros", "entries with 90 % zeros",
                "with 98 % by")
+    sddmm_forms(page)
     name = "engines/sddmm_dense.tsv"
     for v in (1, 2, 4, 8, 16):
         for zeros in (0.9, 0.98):
