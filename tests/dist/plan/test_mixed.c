@@ -2,7 +2,7 @@
 /* test: RANKS 1 2 3 4 TIMEOUT 240 */
 /** @file test_mixed.c
  *  Options at random, most of them at once: a plan is refused on all ranks alike with a sentence,
- *  or its products are right, before and after new values.
+ *  or its products are right, before and after new values of the matrix and of the plan.
  *
  *  SPMM_TEST_CASES plans instead of 200, SPMM_TEST_FIRST the number of the first: what fails names
  *  its number.
@@ -236,17 +236,27 @@ static void multiply(mixed_t *m, double beta)
     if (beta != 0.0) {
         spmm_assert_ok(spmm_plan_scatter(m->plan, SPMM_OPERAND_C, m->n, X[1], LD, X[3], LD, NULL));
     }
-    spmm_assert_ok(spmm_execute(m->plan, b.columns, 1.5, X[2], LD, beta, X[3], LD, NULL));
+    spmm_assert_ok(spmm_execute(m->plan, m->o.column_groups == 0 ? m->n : b.columns, 1.5, X[2], LD,
+                                beta, X[3], LD, NULL));
     spmm_assert_ok(spmm_plan_gather(m->plan, SPMM_OPERAND_C, m->n, X[3], LD, X[1], LD, NULL));
     check(m, X[1], c.original_first, c.original_rows, beta);
     spmm_test_free(X[0], X[1], X[2], X[3]);
 }
 
+/* Other values of the same entries. */
+static void draw_values(mixed_t *m)
+{
+    int64_t first, count, ptr[MOST + 1], col[MOST * MOST];
+
+    m->values++;
+    reference_part(m->rows, &first, &count);
+    (void)list_entries(m, first, count, ptr, col);
+}
+
 /* Was it made? */
 static bool run(mixed_t *m)
 {
-    bool    made;
-    int64_t first, count, ptr[MOST + 1], col[MOST * MOST];
+    bool made;
 
     draw_case(m);
     make_matrix(m);
@@ -254,11 +264,14 @@ static bool run(mixed_t *m)
     if (made) {
         multiply(m, 0.0);
         multiply(m, -0.5);
-        m->values++;
-        reference_part(m->rows, &first, &count);
-        (void)list_entries(m, first, count, ptr, col);
+        draw_values(m);
         spmm_assert_ok(spmm_matrix_update_values(m->A, m->entry));
+        m->n = m->o.column_groups == 0 ? 1 + draw(m, m->n) : m->n;
         multiply(m, draw(m, 2) == 0 ? 0.0 : 0.25);
+        draw_values(m);
+        if (agreed(m, spmm_plan_update_values(m->plan, m->entry, NULL))) {
+            multiply(m, 0.0);
+        }
     }
     test_context_destroy(&m->plan, &m->A, &m->ctx);
     free(m->entry);
