@@ -91,7 +91,7 @@ def time(name, ranks):
 def write_times(out, ranks):
     with open(out, "w", encoding="utf-8") as file:
         print(f"# SPMM_MATRIX_DIR=FOLDER bench/dist/scale.py --times {os.path.basename(out)} "
-              f"{ranks}; on a core of {os.cpu_count()} that other jobs used, load "
+              f"{ranks}; on one of {os.cpu_count()} cores with a load of "
               f"{os.getloadavg()[0]:.1f}", file=file)
         print("class", "matrix", "ranks", "flat_s", "nodes_first_s", "to_flat", sep="\t", file=file)
         for kind, names in MATRICES.items():
