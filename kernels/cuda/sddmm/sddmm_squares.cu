@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_squares.cu
- *  SDDMM where every tenth to fiftieth place is an entry, FP16 and BF16: squares of 128 rows of X
+ *  SDDMM where every tenth to thirtieth place is an entry, FP16 and BF16: squares of 128 rows of X
  *  and 128 of Y are multiplied in full, as a dense product does, and the entries are taken from the
  *  results in shared memory.  A thread block has a square; each of its 8 warps 64 x 32 of it:
  *  m16n8k16, rows of X the m16 side, rows of Y the n8 side.  64 columns of X and Y are in work
