@@ -11,15 +11,14 @@
  *  - elements of arrays lie at multiples of their size, complex ones on CPUs of their parts';
  *  - a context is used by one thread at a time, together with all matrices, plans and buffers made
  *    from it; distinct contexts may be used concurrently when MPI was initialised with
- *    MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue
- *    the products of several contexts in one order: from threads of their own use
- *    transport mpi-host;
+ *    MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue the products of
+ *    several contexts in one order: from threads of their own use transport mpi-host;
  *  - on CUDA contexts a call may leave the context's device as the current one of the thread, as
  *    cudaSetDevice() would: a program that works on several sets its own again;
  *  - device arrays that a call without a stream reads must be complete: it orders itself behind the
  *    legacy default stream only, not behind streams made with cudaStreamNonBlocking;
- *  - structs with a struct_size grow only at their end: callers compiled with a
- *    shorter one are served.
+ *  - structs with a struct_size grow only at their end: callers compiled with a shorter one are
+ *    served.
  */
 #ifndef SPMM_DIST_CONTEXT_H
 #define SPMM_DIST_CONTEXT_H
@@ -43,8 +42,8 @@ typedef struct spmm_plan    spmm_plan_t;    /**< A, n, options -> partition, for
 typedef void (*spmm_log_fn_t)(void *user, const char *line);
 
 /** Zero in any field means "choose for me".  Equal on all ranks, but where it says local and for
- *  the log.  On a GPU a context keeps freed memory of formats and
- *  trials for its next plans, up to 1/32 of the device's, until it is destroyed. */
+ *  the log.  On a GPU a context keeps freed memory of formats and trials for its next plans, up to
+ *  1/32 of the device's, until it is destroyed. */
 typedef struct {
     size_t             struct_size; /**< set by SPMM_CONTEXT_OPTIONS_INIT */
     spmm_device_kind_t device;      /**< AUTO is the CPU where any rank sees no GPU */
@@ -92,8 +91,8 @@ typedef struct {
 /** Create a context on a duplicate of @p comm.  Collective, between MPI_Init and MPI_Finalize; the
  *  caller keeps @p comm.  After MPI_Finalize, calls that communicate return SPMM_ERR_ARGUMENT.
  *  The first context on a kind of GPU measures its rates and keeps them in a file below the home
- *  directory: SPMM_CACHE_DIR names another place, SPMM_CALIBRATE=0 does without.
- *  So does the first on the same ranks of several nodes with the latency and rate between ranks.
+ *  directory: SPMM_CACHE_DIR names another place, SPMM_CALIBRATE=0 does without.  So does the first
+ *  on the same ranks of several nodes with the latency and rate between ranks.
  *  @param[in]  comm     intra-communicator, one rank per device
  *  @param[in]  options  NULL for defaults
  *  @param[out] ctx      release with spmm_context_destroy()
@@ -103,8 +102,8 @@ SPMM_API spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_opt
 
 /** Collective, before MPI_Finalize.  Frees *ctx and sets it to NULL; NULL in is success.  Matrices
  *  and plans made from it must be gone: otherwise, and after MPI_Finalize, SPMM_ERR_ARGUMENT and
- *  nothing is freed.  Buffers must be freed before, too, since spmm_buffer_free()
- *  takes the context. */
+ *  nothing is freed.  Buffers must be freed before, too, since spmm_buffer_free() takes the
+ *  context. */
 SPMM_API spmm_status_t spmm_context_destroy(spmm_context_t **ctx);
 
 /** Not collective. */
