@@ -3,12 +3,9 @@
  *  Data-affinity-based reordering (Acc-SpMM, section 3.2): communities of the row graph first, then
  *  windows of rows that share columns.
  */
-#include "partition/reorder/affinity.h"
-
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
 #include "partition/reorder/affinity_fill.h"
 #include "partition/reorder/dendrogram.h"
 #include "partition/reorder/reorder.h"
@@ -160,33 +157,6 @@ static spmm_status_t choose_base(spmm_env_t *env, const spmm_csr_t *block, int t
     *stretch = choose_stretch(block, base, *n, spread, mark);
     spmmi_free(mark);
     return status;
-}
-
-spmm_status_t spmmi_affinity_parts(spmm_env_t *env, const spmm_csr_t *block, int threads,
-                                   int *parts)
-{
-    const int team = spmmi_cpu_team(threads);
-    int32_t  *base, *mark;
-
-    *parts = 1;
-    SPMM_NEW(base, block->n_rows);
-    SPMM_NEW(mark, block->n_cols);
-    if (base == NULL || mark == NULL) {
-        spmmi_free_all(base, mark);
-        return spmmi_fail_memory(&env->err, (int64_t)block->n_rows + block->n_cols, sizeof *mark,
-                                 "an order of rows");
-    }
-    const int32_t n       = take_given(block, base);
-    const int64_t spread  = count_spread(block, base, n, LONG, mark);
-    const bool    gathers = (double)spread <= good_spread * used_columns(block, mark);
-    const int32_t stretch = choose_stretch(block, base, n, spread, mark);
-    const int32_t several = (n + stretch - 1) / stretch;
-
-    if (gathers && several > 1 && (stretch < LONG || several >= PARTS)) {
-        *parts = several < team ? several : team;
-    }
-    spmmi_free_all(base, mark);
-    return SPMM_OK;
 }
 
 static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, int32_t *order)

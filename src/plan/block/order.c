@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
-#include "partition/reorder/affinity.h"
 #include "plan/block/gain.h"
 #include "plan/options.h"
 #include "plan/plan.h"
@@ -72,23 +70,6 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
     return SPMM_OK;
 }
 
-/* How many threads can share the work decides where one alone would take too long. */
-static spmm_status_t may_pay(const spmm_plan_t *plan, const spmm_block_t *block, const char *engine,
-                             const spmm_problem_t *problem, int64_t executes, bool *pays)
-{
-    const spmm_device_t *device = plan->device;
-    int                  parts  = spmmi_cpu_team(device->threads);
-
-    *pays = spmmi_reordering_pays(engine, &block->pattern, problem, device, executes, 1);
-    if (*pays ||
-        !spmmi_reordering_pays(engine, &block->pattern, problem, device, executes, parts)) {
-        return SPMM_OK;
-    }
-    SPMM_TRY(spmmi_affinity_parts(plan->env, &block->csr, device->threads, &parts));
-    *pays = spmmi_reordering_pays(engine, &block->pattern, problem, device, executes, parts);
-    return SPMM_OK;
-}
-
 /* Affinity, if it gains, or to be measured.  A block that it cannot take, for its size or for want
  * of memory, stays as it is. */
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
@@ -101,18 +82,16 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     const spmm_pattern_t bound  = spmmi_reordering_bound(&before);
     spmm_permuted_t      p;
     spmm_status_t        status;
-    bool                 pays;
 
     if (!spmmi_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
     }
-    status = may_pay(plan, block, engine, problem, o->executes, &pays);
-    if (status == SPMM_OK && !pays) {
+    if (!spmmi_reordering_pays(engine, &before, problem, plan->device, o->executes)) {
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    status = status == SPMM_OK ? permute(plan, block, &spmmi_reorderer_affinity, &p) : status;
+    status = permute(plan, block, &spmmi_reorderer_affinity, &p);
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
         spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         spmmi_error_clear(&plan->env->err);
