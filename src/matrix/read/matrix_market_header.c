@@ -77,7 +77,7 @@ static spmm_status_t parse_banner(spmm_mm_header_t *header, const char *at, cons
         return spmmi_text_fail(
             err, SPMM_ERR_IO, 1,
             "found '%s' where a Matrix Market file begins with %%%%MatrixMarket; "
-            "it is no binary CSR or .smtx file either",
+            "it is in none of the other formats either",
             spmmi_text_token(word.at, word.end).text);
     }
     word = next_word(&at, end);
