@@ -108,7 +108,7 @@ static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *bloc
 {
     const double bytes = row_bytes(what);
     const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
-    const bool   held  = width * SPMM_SDDMM_SLICE <= L1_SLICED;
+    const bool   held  = width <= L1_SLICED / SPMM_SDDMM_SLICE;
     const double slow  = bytes <= SPMM_SDDMM_SLICE ? 1.0 : held ? slice_held : slice_lost;
 
     return (nnz / SPMM_SDDMM_TASK + 0.5 * x) * batch_wide + nnz * bytes * l1_byte * slow +

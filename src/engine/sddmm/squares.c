@@ -3,6 +3,7 @@
  *  Masks in squares of rows and columns.  Where every tenth or thirtieth place is an entry, tensor
  *  cores multiply all of a square in less time than it takes to fetch rows for each entry.
  */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,7 +11,13 @@
 #include "cpu/cpu_kernels.h"
 #include "engine/sddmm/sddmm.h"
 
-enum { SIDE = SPMM_SDDMM_SQUARE, BAND = 2 * SIDE, STRIPS = BAND / SPMM_SDDMM_STRIP };
+enum {
+    SIDE   = SPMM_SDDMM_SQUARE,
+    BAND   = 2 * SIDE,
+    STRIPS = BAND / SPMM_SDDMM_STRIP,
+    LEAST  = 32, /* entries of a square, on average, for which it has shifts */
+    FEW    = 64  /* squares that have them with any entries: 32 KB */
+};
 
 static int64_t parts_of(int32_t n, int32_t size)
 {
@@ -92,6 +99,12 @@ static int32_t fill_band(const spmm_csr_t *block, int64_t band, const int64_t *p
     return at;
 }
 
+/* Shifts of all rows of squares that are almost empty would take many times what places take. */
+static bool may_shorten(int64_t n_squares, int64_t nnz)
+{
+    return n_squares <= nnz / LEAST + FEW;
+}
+
 /* Say by rows where entries go, if those of each row of a square follow each other. */
 static void shorten(spmm_sddmm_square_list_t *list)
 {
@@ -140,19 +153,32 @@ spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
     const int64_t            columns = parts_of(block->n_cols, SIDE), nnz = spmmi_csr_nnz(block);
     spmm_sddmm_square_list_t made = {0};
     int32_t                 *count, at = 0;
+    int64_t                  n_squares;
+    bool                     shortens;
 
     if (SPMM_NEW(count, columns * STRIPS) == NULL) {
         return spmmi_fail_memory(&env->err, columns * STRIPS, sizeof *count,
                                  "the squares of an SDDMM");
     }
-    made.n_squares = (int32_t)count_squares(block, columns, count);
+    n_squares = count_squares(block, columns, count);
+    if (n_squares > INT32_MAX / 2) { /* kernels count corners, two numbers each, in 32 bits */
+        spmmi_free(count);
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "a mask with entries in %" PRId64 " squares on rank %d: the SDDMM kernel "
+                          "dense takes fewer than 2^30; use csr, panels or cvse",
+                          n_squares, env->rank);
+    }
+    shortens       = may_shorten(n_squares, nnz);
+    made.n_squares = (int32_t)n_squares;
     SPMM_NEW(made.corner, 2 * (int64_t)made.n_squares);
     SPMM_NEW(made.first, (int64_t)made.n_squares * (STRIPS / 2) + 1);
     SPMM_NEW(made.entry, nnz);
     SPMM_NEW(made.place, nnz);
-    SPMM_NEW(made.shift, (int64_t)made.n_squares * SIDE);
+    if (shortens) {
+        SPMM_NEW(made.shift, n_squares * SIDE);
+    }
     if (made.corner == NULL || made.first == NULL || made.entry == NULL || made.place == NULL ||
-        made.shift == NULL) {
+        (shortens && made.shift == NULL)) {
         spmmi_free(count);
         spmmi_sddmm_free_squares(&made);
         return spmmi_fail_memory(&env->err, nnz, sizeof *made.entry + sizeof *made.place,
@@ -163,7 +189,9 @@ spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
     }
     made.first[(int64_t)at * (STRIPS / 2)] = (int32_t)nnz;
     spmmi_free(count);
-    shorten(&made);
+    if (shortens) {
+        shorten(&made);
+    }
     *squares = made;
     return SPMM_OK;
 }
