@@ -39,7 +39,7 @@ static spmm_status_t transfer(spmm_env_t *env, char *at, size_t bytes, int peer,
 
 spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer)
 {
-    return transfer(env, (char *)(uintptr_t)data, bytes, peer, true); /* which is read alone */
+    return transfer(env, (char *)(uintptr_t)data, bytes, peer, true); /* only read */
 }
 
 spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int peer)

@@ -18,7 +18,7 @@
 enum {
     WINDOW = 16, /* rows; blocks of 8 rows, chained inside, are nearly as good as if filled alone */
     HEAVY  = 4096, /* rows of a stretch: a column with more tells little and costs much */
-    SHORT  = 1024, /* the shortest stretch */
+    LEAST  = 1024, /* rows of the shortest stretch */
     WORK   = 16384 /* places to look at for one row, on average and at most */
 };
 
@@ -223,7 +223,7 @@ spmm_status_t spmmi_affinity_fill(spmm_env_t *env, const spmm_csr_t *block, cons
     spmm_status_t status;
 
     SPMM_TRY(spmmi_columns_create(env, block, base, n, &f.columns));
-    while (f.stretch > SHORT && work_per_row(block, &f.columns, n, f.stretch) > WORK) {
+    while (f.stretch > LEAST && work_per_row(block, &f.columns, n, f.stretch) > WORK) {
         f.stretch /= 2;
     }
     status = SPMM_NEW_ZERO(scratch, team) == NULL
