@@ -236,10 +236,10 @@ inline cudaError_t waits_itself(const void *kernel, bool *waits)
     return code;
 }
 
-/** The same for a kernel that calls wait_for_earlier() before all else: its thread blocks start
- *  while the last ones of the kernel in front of it in the stream run, which saves about a
- *  microsecond of a sequence of short ones.  Code for less than 9.0 does not wait itself, and so
- *  begins behind it, on a later GPU too. */
+/** The same for a kernel that calls wait_for_earlier() before it touches what others write: its
+ *  thread blocks start while the last ones of the kernel in front of it in the stream run, which
+ *  saves about a microsecond of a sequence of short ones.  Code for less than 9.0 does not wait
+ *  itself, and so begins behind it, on a later GPU too. */
 template <typename... Params, typename... Args>
 cudaError_t launch_early(size_t room, void (*kernel)(Params...), dim3 grid, dim3 block,
                          cudaStream_t stream, Args... args)
