@@ -343,7 +343,7 @@ def two_gpus(page):
     page.says(
         f"{fig(ratio)} times as fast in the mean of {fig(len(again), 0)} products",
         f"at least 5 % less in {fig(sum(x > 1.05 for x in less), 0)} of them",
-        f"was {fig(geomean(values(again, 'efficiency')))} over these and "
+        f"was {fig(geomean(values(again, 'efficiency')))} over all of them and "
         f"{fig(geomean(r['efficiency'] for r in again if r['N'] == 128 and r['T1_us'] >= 100))} "
         "for those",
         f"than 5 % in {fig(len(differ), 0)}, in {fig(len(others), 0)} of these by other engines")
