@@ -20,10 +20,13 @@ bool spmmi_extents_overlap(const spmm_extent_t *a, const spmm_extent_t *b)
     if (is_empty(a) || is_empty(b) || end_of(low) <= high->at) {
         return false;
     }
+    if (low->lines == 1 && high->lines == 1) { /* of a single line `apart` means nothing */
+        return true;
+    }
     if (low->lines > 1 && high->lines > 1 && low->apart != high->apart) {
         return true;
     }
-    apart = low->lines > 1 ? low->apart : high->apart; /* of a single line it means nothing */
+    apart = low->lines > 1 ? low->apart : high->apart;
     into  = (high->at - low->at) % apart;
     return into < low->line || into + high->line > apart;
 }

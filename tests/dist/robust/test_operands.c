@@ -110,6 +110,23 @@ static void test_overlap(void **state)
     }
 }
 
+/* The leading dimension of a single row means nothing: 2^61 elements are 0 bytes modulo 2^64. */
+static void test_overlap_of_one_row(void **state)
+{
+    const int64_t row_ptr[] = {0, 1}, col = spmm_test_env.rank, ld = (int64_t)1 << 61;
+    const double  value  = 2.0;
+    double        all[2] = {5.0, 7.0};
+    spmm_plan_t  *plan;
+
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, 1, 1, row_ptr, &col, &value, SPMM_R_64F, &A));
+    spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
+    expect_refusal(spmm_execute(plan, 1, 1.0, all, ld, 0.0, all, ld, NULL), "C overlaps B");
+    spmm_assert_ok(spmm_plan_resync(plan));
+    spmm_assert_ok(spmm_execute(plan, 1, 1.0, all, ld, 0.0, all + 1, ld, NULL));
+    assert_true(all[0] == 5.0 && all[1] == 10.0);
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+}
+
 enum { ROWS = 3, K = 4, SIZE = ROWS * K };
 
 /* The identity, and three blocks of ROWS x K. */
@@ -194,5 +211,5 @@ static void test_between_elements(void **state)
     spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
 }
 
-SPMM_TESTS(test_overlap, test_endless_blocks, test_overlap_of_sddmm, test_overlap_of_attention,
-           test_between_elements);
+SPMM_TESTS(test_overlap, test_overlap_of_one_row, test_endless_blocks, test_overlap_of_sddmm,
+           test_overlap_of_attention, test_between_elements);
