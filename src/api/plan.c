@@ -314,9 +314,8 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     }
     SPMM_TRY(spmmi_enter(plan->env, call));
     status = check_move(plan, operand, to_plan, n, src, &ld_src, dst, &ld_dst);
-    SPMM_TRY(SPMM_COMPARE(plan->groups == NULL ? plan->env : plan->groups->outer->env, call, status,
-                          spmmi_whole("plan", plan->number), spmmi_whole("operand", operand),
-                          spmmi_whole("n", n)));
+    SPMM_TRY(SPMM_COMPARE(spmmi_plan_all(plan), call, status, spmmi_whole("plan", plan->number),
+                          spmmi_whole("operand", operand), spmmi_whole("n", n)));
     return (plan->groups == NULL ? spmmi_plan_move : spmmi_groups_move)(
         plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts, dst,
         ld_dst * plan->b_parts, stream);
@@ -367,11 +366,11 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                             "spmm_plan_write_partition: path is NULL");
     }
-    SPMM_TRY(SPMM_COMPARE(plan->env, "spmm_plan_write_partition", status,
+    SPMM_TRY(SPMM_COMPARE(spmmi_plan_all(plan), "spmm_plan_write_partition", status,
                           spmmi_whole("plan", plan->number), spmmi_text("path", path)));
     if (plan->groups != NULL) { /* all groups have one partition each, made alike */
         status = plan->groups->mine == 0 ? write_partition(plan, path) : SPMM_OK;
-        return spmmi_agree(plan->groups->outer->env, status);
+        return spmmi_agree(spmmi_plan_all(plan), status);
     }
     return write_partition(plan, path);
 }

@@ -92,6 +92,12 @@ static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
                     : &plan->blocks.joined[b - 1].block;
 }
 
+/** All ranks, of which those of the plan are one column group where it has groups. */
+static inline spmm_env_t *spmmi_plan_all(const spmm_plan_t *plan)
+{
+    return plan->groups == NULL ? plan->env : plan->groups->outer->env;
+}
+
 /** Do rows travel in a shorter type? */
 static inline bool spmmi_plan_rounds(const spmm_plan_t *plan)
 {

@@ -47,6 +47,25 @@ static void test_no_place_for_the_result(void **state)
     spmm_assert_ok(spmm_plan_destroy(&plan));
 }
 
+/* Nor those of other column groups. */
+static void test_groups_that_differ(void **state)
+{
+    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan = NULL;
+
+    o.column_groups = spmm_test_env.size;
+    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
+    spmm_assert_ok(spmm_plan_create(A, spmm_test_env.size, &o, &plan));
+    expect_refusal(spmm_plan_write_partition(plan, is_last() ? NULL : "/nonexistent/x.part"),
+                   "path is NULL");
+    if (spmm_test_env.size > 1) {
+        expect_refusal(
+            spmm_plan_write_partition(plan, is_last() ? "/nonexistent/y" : "/nonexistent/x"),
+            "path = \"/nonexistent/y\"");
+    }
+    spmm_assert_ok(spmm_plan_destroy(&plan));
+}
+
 static void test_options_that_differ_a_little(void **state)
 {
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -265,6 +284,6 @@ static void test_calls_after_finalize(void **state)
 }
 
 SPMM_TESTS(test_contexts_that_cannot_be, test_destroy_after_finalize, test_calls_after_finalize,
-           test_buffer_beyond_memory, test_no_place_for_the_result,
+           test_buffer_beyond_memory, test_no_place_for_the_result, test_groups_that_differ,
            test_options_that_differ_a_little, test_sentence_is_of_the_last_failure,
            test_volumes_of_a_star, test_times_of_failed_execute);
