@@ -7,8 +7,10 @@
  *  - outputs come last and are written only on SPMM_OK;
  *  - "Collective" means that every rank of the context calls it, in the same order, with equal
  *    values of all arguments not described as local; all ranks return the same status.  Where calls
- *    of set-up differ, it is SPMM_ERR_ARGUMENT and a sentence that names argument and rank;
- *  - elements of arrays lie at multiples of their size, complex ones on CPUs of their parts';
+ *    of set-up differ, it is SPMM_ERR_ARGUMENT and a sentence that names argument and rank; but one
+ *    file may be read by a different path on each rank, unless the context checks calls;
+ *  - elements of arrays lie at multiples of their size; for a complex one on CPUs a multiple of the
+ *    size of its real part will do;
  *  - a context is used by one thread at a time, together with all matrices, plans and buffers made
  *    from it; distinct contexts may be used concurrently when MPI was initialised with
  *    MPI_THREAD_MULTIPLE.  On several GPUs NCCL demands that all ranks issue the products of
@@ -61,10 +63,11 @@ typedef struct {
                                        one exchange of transport nccl may take from the products
                                        that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
                                        Fewer than the links need slow the exchange down */
-    int    check;     /**< local; nonzero on any rank, or SPMM_CHECK=1 in its environment: products
-                           and new values, too, compare their arguments over the ranks first, in one
-                           small reduction, and so wait for all ranks; all ranks get the refusal of
-                           one.  Other collective calls always do */
+    int    check;     /**< local; nonzero on any rank, or SPMM_CHECK=1 in its environment: products,
+                           new values and spmm_plan_resync(), too, compare their arguments over the
+                           ranks first, in one small reduction, and so wait for all ranks; all ranks
+                           get the refusal of one.  Other collective calls always do so, but those
+                           that destroy compare nothing */
     int    ranks_per_node; /**< > 0: so many successive ranks are taken for a node, whatever
                                        machines they run on; 0: ranks that MPI says can share
                                        memory are one */

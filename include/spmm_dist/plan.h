@@ -247,8 +247,8 @@ typedef struct {
  *  square A was read or generated): then one array may be C of one execute and B of the next.
  *  is_shared says so.
  *  @return SPMM_ERR_MEMORY where this rank has no room for the list.  The other ranks do not learn
- *          of it and would wait in their next collective call: a program that goes on adds up the
- *          statuses over the ranks first, as by MPI_Allreduce() */
+ *          of it and would wait in their next collective call: a program that goes on takes the
+ *          least status of all ranks first, by MPI_Allreduce() with MPI_MIN */
 SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
                                             spmm_layout_info_t *info);
 
