@@ -36,7 +36,8 @@ cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm
 /** The same for squares, on tensor cores, X and Y of FP16 or BF16. */
 cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask,
                                      const spmm_sddmm_args_t *args, cudaStream_t stream);
-/** The faster way to do so on devices of capability 9.0, where rows begin at multiples of 16 bytes.
+/** The faster way to do so on devices of capability 9.0, where rows begin at multiples of 16 bytes
+ *  and K is a multiple of 8, which the caller sees to.
  *  @return cudaErrorNotSupported: not for this device, these types, so many columns, this beta or
  *          this order of S, and nothing is enqueued */
 cudaError_t spmmi_cuda_sddmm_sweeps(const spmm_sddmm_squares_t *mask, const spmm_sddmm_args_t *args,
