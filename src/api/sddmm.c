@@ -32,7 +32,7 @@ spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
     status = status == SPMM_OK ? spmmi_matrix_need_entries(mask) : status;
     SPMM_TRY(SPMM_COMPARE(&ctx->env, "spmm_sddmm_plan_create", status,
                           spmmi_whole("mask", mask->number), spmmi_whole("k", k),
-                          spmmi_whole("s_type", mine.s_type)));
+                          spmmi_whole("s_type", mine.s_type), spmmi_text("kernel", mine.kernel)));
     SPMM_TRY(spmmi_sddmm_build(&ctx->shared, mask, k, &mine, plan));
     (*plan)->base->number = ++ctx->made;
     ctx->live++;

@@ -178,6 +178,18 @@ static spmm_status_t resync(bool odd)
     return odd ? spmm_plan_resync(plan) : spmm_matrix_update_values(A, B);
 }
 
+static spmm_status_t sddmm_kernel(bool odd)
+{
+    spmm_sddmm_options_t o    = SPMM_SDDMM_OPTIONS_INIT;
+    spmm_sddmm_plan_t   *made = NULL;
+    spmm_status_t        status;
+
+    o.kernel = odd ? "panels" : "csr";
+    status   = spmm_sddmm_plan_create(A, N, &o, &made);
+    (void)spmm_sddmm_plan_destroy(&made);
+    return status;
+}
+
 static spmm_status_t sddmm_k(bool odd)
 {
     return spmm_sddmm(sampler, odd ? 2 : 3, 1.0, B, N, B, N, 0.0, C, NULL);
@@ -210,6 +222,7 @@ static const struct {
     {write_path, "rank %d has path = \"/nonexistent/b\"", true},
     {resync, "rank %d calls spmm_plan_resync() where rank 0 calls spmm_matrix_update_values()",
      false},
+    {sddmm_kernel, "rank %d has kernel = \"panels\" and rank 0 kernel = \"csr\"", true},
     {sddmm_k, "spmm_sddmm: rank %d has k = 2 and rank 0 k = 3", false},
 };
 
