@@ -225,13 +225,15 @@ static spmm_status_t check_balance(const spmm_plan_t *plan, const char *balance)
                       balance);
 }
 
-/* Ranks that plan different products would wait for each other for ever: find out at once. */
-static spmm_status_t compare_options(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64_t n,
+                                 const spmm_plan_options_t *o)
 {
+    const spmm_op_t op = plan->flips ? SPMM_OP_T : plan->op;
+
     return SPMM_COMPARE(
-        plan->env, "a plan", SPMM_OK, spmmi_whole("n", plan->n),
-        spmmi_whole("type of A", plan->ab_type), spmmi_whole("c_type", plan->c_type),
-        spmmi_whole("op", plan->op), spmmi_whole("conjugated op", plan->conjugate),
+        env, "a plan", SPMM_OK, spmmi_whole("n", n), spmmi_whole("type of A", plan->ab_type),
+        spmmi_whole("c_type", plan->c_type), spmmi_whole("op", op),
+        spmmi_whole("conjugated op", plan->conjugate),
         spmmi_whole("parts of b_type", plan->b_parts), spmmi_whole("layout", plan->layout),
         spmmi_whole("compute", plan->compute), spmmi_whole("reproducible", plan->reproducible),
         spmmi_whole("deterministic", plan->deterministic),
@@ -256,7 +258,7 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
     SPMM_TRY(spmmi_agree(plan->env, check_cover(plan, o->cover)));
     SPMM_TRY(spmmi_agree(plan->env, check_halo_type(plan, o)));
     SPMM_TRY(spmmi_agree(plan->env, check_balance(plan, o->balance)));
-    SPMM_TRY(compare_options(plan, o));
+    SPMM_TRY(spmmi_plan_compare(plan->env, plan, plan->n, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;
     /* Joined blocks multiply no column-major rows. */

@@ -9,6 +9,10 @@
 /** Resolve what the caller left open into the plan's own fields, and refuse what cannot be, or what
  *  ranks ask for differently.  Collective, agreed. */
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o);
+/** Ranks that plan different products would wait for each other for ever: find out at once.
+ *  Collective over the ranks of @p env, agreed. */
+spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64_t n,
+                                 const spmm_plan_options_t *o);
 /** What checked options ask for. */
 spmm_tune_t spmmi_tune_asked(const spmm_plan_options_t *o);
 

@@ -5,6 +5,7 @@
 #include "base/nodes.h"
 #include "base/same.h"
 #include "plan/create.h"
+#include "plan/options.h"
 #include "plan/plan.h"
 #include "plan/values/refill.h"
 
@@ -206,6 +207,9 @@ static spmm_status_t build_plan(spmm_plan_groups_t *g, const spmm_plan_options_t
         spmmi_plan_build(&g->shared, g->A, spmmi_groups_columns(g, g->mine, g->n), options, &made);
 
     status = spmmi_agree(outer, status);
+    if (status == SPMM_OK) { /* each group has compared its own ranks */
+        status = spmmi_plan_compare(outer, made, g->n, options);
+    }
     if (status == SPMM_OK) {
         made->groups              = g;
         made->stats.column_groups = g->count;

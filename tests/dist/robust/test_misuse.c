@@ -54,7 +54,14 @@ static void test_groups_that_differ(void **state)
     spmm_plan_t        *plan = NULL;
 
     o.column_groups = spmm_test_env.size;
+    o.partition     = "block";
+    o.layout        = is_last() && spmm_test_env.size > 1 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
+    if (spmm_test_env.size > 1) {
+        expect_refusal(spmm_plan_create(A, spmm_test_env.size, &o, &plan), "has layout = ");
+        assert_null(plan);
+    }
+    o.layout = SPMM_LAYOUT_ROW;
     spmm_assert_ok(spmm_plan_create(A, spmm_test_env.size, &o, &plan));
     expect_refusal(spmm_plan_write_partition(plan, is_last() ? NULL : "/nonexistent/x.part"),
                    "path is NULL");
