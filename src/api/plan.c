@@ -212,13 +212,16 @@ spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alph
 
 spmm_status_t spmm_plan_resync(spmm_plan_t *plan)
 {
+    spmm_status_t status;
+
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_resync: plan is NULL");
     }
     SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_resync"));
     SPMM_TRY(
         SPMM_CHECK_CALL(plan->env, "spmm_plan_resync", SPMM_OK, spmmi_whole("plan", plan->number)));
-    return spmmi_plan_resync(plan);
+    status = spmmi_plan_resync(plan);
+    return plan->groups == NULL ? status : spmmi_agree(spmmi_plan_all(plan), status);
 }
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
