@@ -55,8 +55,8 @@ static void expect_text(const char *text, spmm_status_t status, const char *sent
 }
 
 #define NO_BANNER                                                                                  \
-    " where a Matrix Market file begins with %%MatrixMarket; it is no binary CSR or .smtx file "   \
-    "either"
+    " where a Matrix Market file begins with %%MatrixMarket; it is in none of the other "          \
+    "formats either"
 
 static const struct {
     const char *text, *sentence;
