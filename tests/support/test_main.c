@@ -35,6 +35,13 @@ bool spmm_test_on_gpu(void)
     return device != NULL && strcmp(device, "cuda") == 0;
 }
 
+int64_t spmm_test_number(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoll(text, NULL, 10);
+}
+
 void spmm_test_skip(const char *why)
 {
     (void)printf("SKIP: %s\n", why);

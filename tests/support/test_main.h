@@ -66,6 +66,9 @@ int spmm_test_thread_level(void);
 /** SPMM_TEST_DEVICE=cuda: the test is to run on GPUs. */
 bool spmm_test_on_gpu(void);
 
+/** The number in variable @p name of the environment, @p otherwise where there is none. */
+int64_t spmm_test_number(const char *name, int64_t otherwise);
+
 /** End the program as skipped (77). */
 _Noreturn void spmm_test_skip(const char *why);
 

@@ -278,17 +278,10 @@ static bool run(mixed_t *m)
     return made;
 }
 
-static int64_t number_in(const char *name, int64_t otherwise)
-{
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoll(text, NULL, 10);
-}
-
 static void test_plans(void **state)
 {
-    const int64_t first = number_in("SPMM_TEST_FIRST", 0);
-    const int64_t count = number_in("SPMM_TEST_CASES", 200);
+    const int64_t first = spmm_test_number("SPMM_TEST_FIRST", 0);
+    const int64_t count = spmm_test_number("SPMM_TEST_CASES", 200);
     int64_t       made  = 0;
 
     for (int64_t k = first; k < first + count; k++) {

@@ -251,17 +251,10 @@ static void run_walk(walk_t *w)
     (void)alarm(0);
 }
 
-static int64_t number_in(const char *name, int64_t otherwise)
-{
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoll(text, NULL, 10);
-}
-
 static void test_walks(void **state)
 {
-    const int64_t first = number_in("SPMM_TEST_FIRST", 0);
-    const int64_t count = number_in("SPMM_TEST_CASES", 300);
+    const int64_t first = spmm_test_number("SPMM_TEST_FIRST", 0);
+    const int64_t count = spmm_test_number("SPMM_TEST_CASES", 300);
 
     for (int64_t k = first; k < first + count; k++) {
         walk_t w = make_walk(k, count >= 1000);
