@@ -17,6 +17,7 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmmi_cuda_sddmm_tiles_preload,
                                     spmmi_cuda_sddmm_batches_preload,
                                     spmmi_cuda_sddmm_panels_preload,
+                                    spmmi_cuda_sddmm_rectangles_preload,
                                     spmmi_cuda_sddmm_squares_preload,
                                     spmmi_cuda_sddmm_sweeps_preload,
                                     spmmi_cuda_softmax_preload,

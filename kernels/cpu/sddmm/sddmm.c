@@ -124,6 +124,27 @@ void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_
     }
 }
 
+void spmmi_cpu_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask, const spmm_sddmm_args_t *args)
+{
+    dot_fn_t *const dot = pick(args->type, args->s_type);
+
+#pragma omp parallel for schedule(dynamic, 1) num_threads(spmmi_cpu_team(args->threads))
+    for (int32_t r = 0; r < mask->n_rectangles; r++) {
+        const int32_t *range = mask->range + 4 * (int64_t)r;
+
+        for (int64_t t = range[2]; t < range[3]; t++) {
+            const int32_t   count = mask->task[2 * t] / 65536;
+            const int32_t   i     = range[0] + mask->task[2 * t] % 65536;
+            const uint16_t *col   = mask->col + t * SPMM_SDDMM_TASK;
+
+            for (int32_t e = 0; e < count; e++) {
+                dot(args, mask->row_map == NULL ? i : mask->row_map[i], range[1] + col[e],
+                    (int64_t)mask->task[2 * t + 1] + e);
+            }
+        }
+    }
+}
+
 /* Where row @p r of vector @p p of a tile goes; negative: it is not in the mask. */
 static int64_t place_of(const spmm_sddmm_tiles_t *mask, int64_t tile, int32_t p, int32_t r)
 {

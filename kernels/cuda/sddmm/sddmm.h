@@ -4,6 +4,7 @@
 #define SPMM_CUDA_SDDMM_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 
 #include "engine/sddmm/args.h"
 
@@ -16,6 +17,7 @@ cudaError_t spmmi_cuda_sddmm_tasks_preload(void);
 cudaError_t spmmi_cuda_sddmm_tiles_preload(void);
 cudaError_t spmmi_cuda_sddmm_batches_preload(void);
 cudaError_t spmmi_cuda_sddmm_panels_preload(void);
+cudaError_t spmmi_cuda_sddmm_rectangles_preload(void);
 cudaError_t spmmi_cuda_sddmm_squares_preload(void);
 cudaError_t spmmi_cuda_sddmm_sweeps_preload(void);
 cudaError_t spmmi_cuda_softmax_preload(void);
@@ -33,6 +35,12 @@ cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
 /** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
 cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
                                     cudaStream_t stream);
+/** The same for rectangles, X and Y of all types.  On devices of capability 9.0 and later, where
+ *  rows of X and Y begin at multiples of 16 bytes and there is no row_map, from shared memory. */
+cudaError_t spmmi_cuda_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask,
+                                        const spmm_sddmm_args_t *args, cudaStream_t stream);
+/** Does this build have code for that? */
+bool spmmi_cuda_sddmm_rectangles_built(void);
 /** The same for squares, on tensor cores, X and Y of FP16 or BF16. */
 cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask,
                                      const spmm_sddmm_args_t *args, cudaStream_t stream);
@@ -42,6 +50,8 @@ cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask,
  *          this order of S, and nothing is enqueued */
 cudaError_t spmmi_cuda_sddmm_sweeps(const spmm_sddmm_squares_t *mask, const spmm_sddmm_args_t *args,
                                     cudaStream_t stream);
+/** Does this build have code for that? */
+bool        spmmi_cuda_sddmm_sweeps_built(void);
 cudaError_t spmmi_cuda_row_softmax(const spmm_softmax_args_t *args, cudaStream_t stream);
 
 #ifdef __cplusplus

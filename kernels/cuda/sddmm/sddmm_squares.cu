@@ -173,8 +173,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     const int        q = (int)blockIdx.x, row = __ldg(mask.corner + 2 * q);
     const int        col   = __ldg(mask.corner + 2 * q + 1);
     const int32_t   *strip = mask.first + (int64_t)q * SPMM_SDDMM_STRIPS;
-    const int        first = __ldg(strip) + (int)threadIdx.x;
-    const int        mine  = __ldg(strip + SPMM_SDDMM_STRIPS) - first; /* from there on */
+    const int        begin = __ldg(strip), end = __ldg(strip + SPMM_SDDMM_STRIPS);
+    const int        first = begin + (int)threadIdx.x;
+    const int        mine  = end - first; /* from there on */
     const Side<Half> x(args.X, args.ldx, row, mask.n_rows, mask.row_map);
     const Side<Half> y(args.Y, args.ldy, col, mask.n_cols, NULL);
     Part<Half>       part;
@@ -182,6 +183,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     uint32_t         now = shared, then = shared + 2 * kBytes;
     int              entry[kAhead], place[kAhead];
 
+    if (begin == end) { /* the other one of its couple has entries */
+        return;
+    }
     x.template copy<kWide>(now, 0, args.k);
     y.template copy<kWide>(now + kBytes, 0, args.k);
     cp_async_commit();

@@ -62,20 +62,6 @@ struct Room {
     }
 };
 
-/** A place of the ring, and how many times all of it were used. */
-struct Turn {
-    int stage = 0, parity = 0;
-
-    __device__ __forceinline__ void next(int stages)
-    {
-        stage++;
-        if (stage == stages) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
 /* Rows of Y of couples [c, end), as one lane asks for them. */
 __device__ __forceinline__ void ask_for_y(const CUtensorMap &map, const spmm_sddmm_squares_t &mask,
                                           const Room &room, int c, int end)
@@ -338,6 +324,7 @@ cudaError_t run(const spmm_sddmm_squares_t &mask, const spmm_sddmm_args_t &args,
     CUtensorMap map;
 
     if (!make_box_map(args.Y, mask.n_cols, args.k, args.ldy, kSide, kSlab, &map)) {
+        *args.no_map = true;
         return cudaErrorNotSupported;
     }
     return launch_with(kShared, sddmm_sweeps<Half>,
@@ -358,18 +345,21 @@ extern "C" cudaError_t spmmi_cuda_sddmm_sweeps_preload(void)
                                : allow_shared(sddmm_sweeps<__half>, sddmm_sweeps<__nv_bfloat16>);
 }
 
+extern "C" bool spmmi_cuda_sddmm_sweeps_built(void)
+{
+#ifdef SPMM_SM90A
+    return true;
+#else
+    return false;
+#endif
+}
+
 extern "C" cudaError_t spmmi_cuda_sddmm_sweeps(const spmm_sddmm_squares_t *mask,
                                                const spmm_sddmm_args_t *args, cudaStream_t stream)
 {
     using namespace spmmi;
-#ifdef SPMM_SM90A
-    const bool built = true;
-#else
-    const bool built = false;
-#endif
-
-    if (!built || args->cc != 90 || args->k > SPMM_SDDMM_SWEPT || args->beta != 0.0 ||
-        args->s_type != args->type || mask->shift == NULL) {
+    if (!spmmi_cuda_sddmm_sweeps_built() || args->cc != 90 || args->k > SPMM_SDDMM_SWEPT ||
+        args->beta != 0.0 || args->s_type != args->type || mask->shift == NULL) {
         return cudaErrorNotSupported;
     }
     return args->type == SPMM_R_16F ? spmmi::run<__half>(*mask, *args, stream)

@@ -82,6 +82,20 @@ __device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap &map, in
 #endif
 }
 
+/** A place of a ring of stages, and how many times all of it were used. */
+struct Turn {
+    int stage = 0, parity = 0;
+
+    __device__ __forceinline__ void next(int stages)
+    {
+        stage++;
+        if (stage == stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
 /** The driver's function that makes a tensor map; NULL: there is none. */
 inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder()
 {
@@ -102,24 +116,40 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder()
     return encoder;
 }
 
-/** Of a row-major matrix of 16-bit elements in boxes of 32 or 64 columns, whose 16-byte words are
- *  turned by the number of the row; zeros behind its edges.
+/** How the 16-byte words of a box lie in shared memory: row by row, those of 64 or 128 bytes turned
+ *  by the number of the row or not. */
+enum class Words { kStraight, kTurned64, kTurned128 };
+
+/** Of a row-major matrix of elements of 2, 4 or 8 bytes in boxes; zeros behind its edges.
  *  @return false: there is no such map */
-inline bool make_box_map(const void *from, int64_t rows, int64_t columns, int64_t ld, int box_rows,
-                         int box_columns, CUtensorMap *map)
+inline bool make_map(const void *from, int size, int64_t rows, int64_t columns, int64_t ld,
+                     int box_rows, int box_columns, Words words, CUtensorMap *map)
 {
-    const cuuint64_t size[2]   = {(cuuint64_t)columns, (cuuint64_t)rows};
-    const cuuint64_t stride[1] = {(cuuint64_t)ld * 2};
+    const cuuint64_t extent[2] = {(cuuint64_t)columns, (cuuint64_t)rows};
+    const cuuint64_t stride[1] = {(cuuint64_t)ld * (cuuint64_t)size};
     const cuuint32_t box[2]    = {(cuuint32_t)box_columns, (cuuint32_t)box_rows};
     const cuuint32_t step[2]   = {1, 1};
     const auto       encode    = tensor_map_encoder();
 
-    return encode != NULL &&
-           encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, (void *)(uintptr_t)from, size, stride,
-                  box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  box_columns == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
-                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return encode != NULL && encode(map,
+                                    size == 2   ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                                    : size == 4 ? CU_TENSOR_MAP_DATA_TYPE_UINT32
+                                                : CU_TENSOR_MAP_DATA_TYPE_UINT64,
+                                    2, (void *)(uintptr_t)from, extent, stride, box, step,
+                                    CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                    words == Words::kStraight    ? CU_TENSOR_MAP_SWIZZLE_NONE
+                                    : words == Words::kTurned128 ? CU_TENSOR_MAP_SWIZZLE_128B
+                                                                 : CU_TENSOR_MAP_SWIZZLE_64B,
+                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/** The same of 16-bit elements in boxes of 32 or 64 columns, whose words are turned. */
+inline bool make_box_map(const void *from, int64_t rows, int64_t columns, int64_t ld, int box_rows,
+                         int box_columns, CUtensorMap *map)
+{
+    return make_map(from, 2, rows, columns, ld, box_rows, box_columns,
+                    box_columns == 64 ? Words::kTurned128 : Words::kTurned64, map);
 }
 
 } // namespace spmmi

@@ -5,6 +5,8 @@
 #ifndef SPMM_ENGINE_SDDMM_ARGS_H
 #define SPMM_ENGINE_SDDMM_ARGS_H
 
+#include <stdbool.h>
+
 #include "engine/tc/args.h"
 
 /* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
@@ -17,7 +19,10 @@ enum {
     SPMM_SDDMM_STRIP      = 16,  /**< rows of a square whose entries follow each other */
     SPMM_SDDMM_STRIPS     = SPMM_SDDMM_SQUARE / SPMM_SDDMM_STRIP,
     SPMM_SDDMM_SWEPT      = 256, /**< most columns of X and Y in one sweep over squares */
-    SPMM_SDDMM_SLICE      = 512  /**< bytes of a row at a time on CUDA cores, through all batches */
+    SPMM_SDDMM_SLICE      = 512, /**< bytes of a row at a time on CUDA cores, through all batches */
+    SPMM_SDDMM_LINE       = 128, /**< bytes of a row at a time in rectangles */
+    SPMM_SDDMM_BOX        = 256, /**< most rows that a tensor map copies at a time */
+    SPMM_SDDMM_REACH      = 704  /**< most tasks of a rectangle: one for each thread */
 };
 
 /** Entries of a mask in the order of rows, in tasks of a few entries of one row. */
@@ -54,6 +59,23 @@ typedef struct {
     const int32_t  *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
 } spmm_sddmm_squares_t;
 
+/** A mask in rectangles of rows and columns whose rows of X and Y fit shared memory, line by line;
+ *  rectangles without an entry are left out. */
+typedef struct {
+    int32_t         n_rectangles;
+    int32_t         n_rows, n_cols; /**< of the mask */
+    int32_t         rows, cols;     /**< of a rectangle; at the edges of the mask fewer */
+    const int32_t  *range; /**< [n_rectangles * 4] first row, first column, first task and the one
+                                behind the last, up to SPMM_SDDMM_REACH on */
+    const int32_t  *task;  /**< [tasks * 2] up to SPMM_SDDMM_TASK entries of a row whose places in S
+                                follow each other: that row of the rectangle in the lower 16 bits,
+                                their number in the upper ones; place of the first.  Those of most
+                                entries come first */
+    const uint16_t *col;   /**< [tasks * SPMM_SDDMM_TASK] columns of the rectangle; past the last
+                                entry the first one again */
+    const int32_t  *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
+} spmm_sddmm_rectangles_t;
+
 /** What says where the results of a tile go. */
 typedef enum {
     SPMM_SDDMM_ROWS,    /**< [tiles * height * 2] for each row the place of its first entry in the
@@ -88,6 +110,8 @@ typedef struct {
     int         n_sm;    /**< multiprocessors of the device */
     int         cc;      /**< its compute capability, as 90 for 9.0 */
     int         threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+    bool       *no_map;  /**< host; a launcher says here that it takes a slower kernel since the
+                              driver makes no tensor map of X or Y */
 } spmm_sddmm_args_t;
 
 /** P = softmax of scale * S over the entries of each row: exp(x - max) / sum.  Rows come in

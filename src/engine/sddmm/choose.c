@@ -3,9 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/sddmm/rectangles.h"
 #include "engine/sddmm/sddmm.h"
 #include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
+#ifdef SPMM_HAVE_CUDA
+#include "cuda/sddmm/sddmm.h"
+#include "device/device_cuda.h"
+#endif
 
 enum {
     L1_BYTES  = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
@@ -26,10 +31,38 @@ static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
 /* Of panels: of a batch, and in 16 bits of each line of 128 bytes of it, fits to masks of 8192 x
  * 8192 with 90 to 98 % zeros; and bytes at three quarters of what L1 (128 bytes in a cycle) and L2
  * give. */
-static const double batch_wide = 12.0, batch_half = 172.0, line_half = 161.0;
+static const double batch_wide = 12.0, batch_half = 150.0, line_half = 185.0;
 static const double l1_byte = 0.045, l2_byte = 0.15;
 /* Times as long from L1, of slices of rows: where those of a panel stay there, and else. */
 static const double slice_held = 1.15, slice_lost = 1.6;
+
+/* Of rectangles, picoseconds of a multiprocessor: of a byte that arrives; of 128 bytes of an entry
+ * or a task, and of an entry besides; and what their start takes longer.  Fits to masks of 4096 and
+ * 8192 with 90 to 98 % zeros on an H100. */
+static const double rect_byte = 15.0, rect_wide = 545.0, rect_half = 815.0, rect_entry = 380.0;
+static const double rect_start = 2.7e6;
+
+/* Does the build have code for them?  Devices of other capabilities do not run it. */
+static bool has_sweeps(const spmm_device_t *device)
+{
+#ifdef SPMM_HAVE_CUDA
+    return device->cc == 90 && spmmi_cuda_sddmm_sweeps_built();
+#else
+    (void)device;
+    return false;
+#endif
+}
+
+static bool has_rectangles(const spmm_device_t *device)
+{
+#ifdef SPMM_HAVE_CUDA
+    return device->cc >= 90 && spmmi_cuda_use(device) == SPMM_OK &&
+           spmmi_cuda_sddmm_rectangles_built();
+#else
+    (void)device;
+    return false;
+#endif
+}
 
 static bool asks_for(const spmm_sampling_t *what, const char *kernel)
 {
@@ -186,7 +219,7 @@ static spmm_status_t consider_tiles(const spmm_device_t *device, const spmm_csr_
 static double time_of_squares(const spmm_device_t *device, const spmm_csr_t *block,
                               const spmm_sampling_t *what)
 {
-    const bool sweeps = device->cc == 90 && what->s_type == what->type &&
+    const bool sweeps = has_sweeps(device) && what->s_type == what->type &&
                         what->k <= SPMM_SDDMM_SWEPT && what->k % 8 == 0;
     const double start = sweeps ? 3.2e6 : 0.0, entry = sweeps ? 0.95 : 3.55;
     const double round   = sweeps ? 330e3 + 12e3 * (double)what->k
@@ -198,8 +231,50 @@ static double time_of_squares(const spmm_device_t *device, const spmm_csr_t *blo
            entry * (double)spmmi_csr_nnz(block);
 }
 
+/* The longer of both: what arrives, and what is read of it; or of the rectangle with the most. */
+static double time_of_weight(const spmm_device_t *device, const spmm_sampling_t *what, double nnz,
+                             const spmm_sampler_choice_t *choice, const spmm_sddmm_weight_t *w)
+{
+    const double lines = ceil(row_bytes(what) / SPMM_SDDMM_LINE);
+    const double bytes = lines * SPMM_SDDMM_LINE * ((double)choice->height + choice->width);
+    const double waves = ceil((double)w->rectangles / device->n_sm);
+    const double reads = fmax((nnz + (double)w->tasks) / device->n_sm, (double)w->most) * lines *
+                         (is_half(what) ? rect_half : rect_wide);
+
+    return rect_start + nnz / device->n_sm * rect_entry + fmax(waves * bytes * rect_byte, reads);
+}
+
+/* Rectangles without row_map, of rows as tensor maps take them; of many an entry each is no use. */
+static spmm_status_t consider_rectangles(const spmm_device_t *device, const spmm_csr_t *block,
+                                         const int64_t *place, const spmm_sampling_t *what,
+                                         spmm_sampler_choice_t *choice, double *time)
+{
+    const double          nnz = (double)spmmi_csr_nnz(block), share = 16.0;
+    spmm_sampler_choice_t mine = {.format = SPMM_SAMPLER_RECTANGLES};
+    spmm_sddmm_weight_t   weight;
+    double                predicted;
+
+    if (!has_rectangles(device) || block->row_map != NULL || fmod(row_bytes(what), 16.0) != 0.0) {
+        return SPMM_OK;
+    }
+    spmmi_sddmm_rectangle_shape(block, device->n_sm, &mine.height, &mine.width);
+    if (ceil(block->n_rows / (double)mine.height) * ceil(block->n_cols / (double)mine.width) >
+        nnz / share) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(
+        spmmi_sddmm_weigh_rectangles(device->env, block, place, mine.height, mine.width, &weight));
+    predicted = time_of_weight(device, what, nnz, &mine, &weight);
+    if (predicted < *time) {
+        *time   = predicted;
+        *choice = mine;
+    }
+    return SPMM_OK;
+}
+
 spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t *block,
-                                   const spmm_sampling_t *what, spmm_sampler_choice_t *choice)
+                                   const int64_t *place, const spmm_sampling_t *what,
+                                   spmm_sampler_choice_t *choice)
 {
     const bool   named   = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
     const bool   gpu     = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
@@ -210,6 +285,11 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
 
     *choice = (spmm_sampler_choice_t){.format = SPMM_SAMPLER_CSR};
     if (asks_for(what, "csr") || (!named && !gpu)) {
+        return SPMM_OK;
+    }
+    if (asks_for(what, "rectangles")) {
+        choice->format = SPMM_SAMPLER_RECTANGLES;
+        spmmi_sddmm_rectangle_shape(block, device->n_sm, &choice->height, &choice->width);
         return SPMM_OK;
     }
     choice->pair = 1;
@@ -234,8 +314,13 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
         time           = panels;
         choice->format = SPMM_SAMPLER_PANELS;
     }
-    if (!named && is_half(what) && time_of_squares(device, block, what) < ahead * time) {
-        choice->format = SPMM_SAMPLER_DENSE;
+    if (!named && is_half(what) && spmmi_sddmm_has_squares(block)) {
+        const double squares = time_of_squares(device, block, what);
+
+        if (squares < ahead * time) {
+            time           = squares;
+            choice->format = SPMM_SAMPLER_DENSE;
+        }
     }
-    return SPMM_OK;
+    return named ? SPMM_OK : consider_rectangles(device, block, place, what, choice, &time);
 }

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/sddmm/sddmm.h"
+#include "engine/sddmm/form.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
@@ -37,10 +37,13 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "S must have the type of X and Y, or 32f where they are 16f or 16bf");
     }
-    if (named && !asks_for(what, "csr") && !asks_for(what, "panels") && !tiles && !dense) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "there is no SDDMM kernel \"%.40s\": csr, panels, cvse, dense or auto",
-                          what->kernel);
+    if (named && !asks_for(what, "csr") && !asks_for(what, "panels") &&
+        !asks_for(what, "rectangles") && !tiles && !dense) {
+        return spmmi_fail(
+            err, SPMM_ERR_ARGUMENT,
+            "there is no SDDMM kernel \"%.40s\": csr, panels, rectangles, cvse, dense "
+            "or auto",
+            what->kernel);
     }
     if (tiles && what->type == SPMM_R_64F) {
         return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
@@ -62,185 +65,13 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
 
 const char *spmmi_sampler_kernel(const spmm_sampler_t *sampler)
 {
-    static const char *const name[] = {[SPMM_SAMPLER_CSR]    = "csr",
-                                       [SPMM_SAMPLER_PANELS] = "panels",
-                                       [SPMM_SAMPLER_CVSE]   = "cvse",
-                                       [SPMM_SAMPLER_DENSE]  = "dense"};
+    static const char *const name[] = {[SPMM_SAMPLER_CSR]        = "csr",
+                                       [SPMM_SAMPLER_PANELS]     = "panels",
+                                       [SPMM_SAMPLER_RECTANGLES] = "rectangles",
+                                       [SPMM_SAMPLER_CVSE]       = "cvse",
+                                       [SPMM_SAMPLER_DENSE]      = "dense"};
 
     return name[sampler->format];
-}
-
-/* Device memory of @p bytes, filled from @p host. */
-static spmm_status_t upload_bytes(spmm_sampler_t *s, const void *host, size_t bytes, void **device)
-{
-    SPMM_TRY(s->device->ops->alloc_cached(s->device, bytes, device));
-    s->upload[s->n_uploads++] = *device;
-    s->device_bytes += bytes;
-    return s->device->ops->stage(s->device, *device, host, bytes);
-}
-
-/* The same of @p count elements of an array that the host holds. */
-static spmm_status_t upload(spmm_sampler_t *s, const int32_t *host, int64_t count,
-                            const int32_t **device)
-{
-    void               *memory = NULL;
-    const spmm_status_t status = upload_bytes(s, host, (size_t)count * sizeof *host, &memory);
-
-    *device = memory;
-    return status;
-}
-
-static spmm_status_t upload_tiles(spmm_sampler_t *s, const spmm_csr_t *block,
-                                  const spmm_sddmm_tile_list_t *list)
-{
-    s->vectors       = list->vectors;
-    s->tiles.n_rows  = block->n_rows;
-    s->tiles.n_tiles = list->n_tiles;
-    s->tiles.height  = list->height;
-    s->tiles.order   = list->order;
-    SPMM_TRY(upload(s, list->window, list->n_tiles, &s->tiles.window));
-    SPMM_TRY(upload(s, list->col, (int64_t)list->n_tiles * SPMM_SDDMM_TILE, &s->tiles.col));
-    SPMM_TRY(upload(s, list->place, list->n_places, &s->tiles.place));
-    return block->row_map == NULL ? SPMM_OK
-                                  : upload(s, block->row_map, block->n_rows, &s->tiles.row_map);
-}
-
-static spmm_status_t make_tiles(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
-{
-    spmm_sddmm_tile_list_t list;
-    spmm_status_t          status;
-
-    SPMM_TRY(
-        spmmi_sddmm_make_tiles(s->device->env, block, s->height, place, s->device->threads, &list));
-    status = upload_tiles(s, block, &list);
-    spmmi_sddmm_free_tiles(&list);
-    return status;
-}
-
-static spmm_status_t upload_place(spmm_sampler_t *s, const int64_t *place)
-{
-    int32_t      *narrow;
-    spmm_status_t status;
-
-    if (SPMM_NEW(narrow, s->nnz) == NULL) {
-        return spmmi_fail_memory(&s->device->env->err, s->nnz, sizeof *narrow,
-                                 "the places of an SDDMM");
-    }
-    for (int64_t e = 0; e < s->nnz; e++) {
-        narrow[e] = (int32_t)place[e];
-    }
-    status = upload(s, narrow, s->nnz, &s->tasks.place);
-    spmmi_free(narrow);
-    return status;
-}
-
-static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
-{
-    spmm_sddmm_task_list_t list;
-    spmm_status_t          status;
-
-    SPMM_TRY(spmmi_sddmm_make_tasks(s->device->env, block, &list));
-    s->tasks.n_tasks = list.n_tasks;
-    status           = upload(s, list.row, list.n_tasks, &s->tasks.row);
-    if (status == SPMM_OK) {
-        status = upload(s, list.first, (int64_t)list.n_tasks + 1, &s->tasks.first);
-    }
-    spmmi_sddmm_free_tasks(&list);
-    SPMM_TRY(status);
-    SPMM_TRY(upload(s, block->col_idx, s->nnz, &s->tasks.col));
-    return place == NULL ? SPMM_OK : upload_place(s, place);
-}
-
-static spmm_status_t upload_batches(spmm_sampler_t *s, const spmm_sddmm_batch_list_t *list)
-{
-    const int64_t places = (int64_t)list->n_batches * list->size;
-
-    s->batches.n_batches = list->n_batches;
-    s->batches.size      = list->size;
-    s->batches.rows      = list->rows;
-    s->batches.height    = list->height;
-    SPMM_TRY(upload(s, list->row, (int64_t)list->n_batches * list->rows, &s->batches.row));
-    SPMM_TRY(upload(s, list->entry, places, &s->batches.entry));
-    return upload(s, list->place, places * list->height, &s->batches.place);
-}
-
-static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block,
-                                 const spmm_sampler_choice_t *choice, bool half,
-                                 const int64_t *place)
-{
-    const int32_t           size = half ? SPMM_SDDMM_BATCH : SPMM_SDDMM_TASK;
-    const int32_t           rows = half ? SPMM_SDDMM_BATCH_ROWS : 1;
-    spmm_sddmm_sequence_t   sequence;
-    spmm_sddmm_batch_list_t list;
-    spmm_status_t           status;
-
-    if (block->n_cols > INT32_MAX / rows) { /* entries hold rows * column + row */
-        return spmmi_fail(&s->device->env->err, SPMM_ERR_RANGE,
-                          "a mask with %d columns on rank %d: the SDDMM kernel panels takes fewer "
-                          "than 2^28 in 16 bits; use csr or cvse",
-                          (int)block->n_cols, s->device->env->rank);
-    }
-    SPMM_TRY(
-        spmmi_sddmm_make_sequence(s->device->env, block, choice->width, choice->pair, &sequence));
-    status = spmmi_sddmm_make_batches(s->device->env, block, &sequence, place, size, rows, &list);
-    spmmi_sddmm_free_sequence(&sequence);
-    SPMM_TRY(status);
-    status = upload_batches(s, &list);
-    spmmi_sddmm_free_batches(&list);
-    return status;
-}
-
-static spmm_status_t upload_squares(spmm_sampler_t *s, const spmm_csr_t *block,
-                                    const spmm_sddmm_square_list_t *list)
-{
-    void *entry = NULL;
-
-    s->squares.n_rows    = block->n_rows;
-    s->squares.n_cols    = block->n_cols;
-    s->squares.n_squares = list->n_squares;
-    SPMM_TRY(upload(s, list->corner, 2 * (int64_t)list->n_squares, &s->squares.corner));
-    SPMM_TRY(upload(s, list->first, (int64_t)list->n_squares * SPMM_SDDMM_STRIPS + 1,
-                    &s->squares.first));
-    SPMM_TRY(list->shift == NULL
-                 ? upload(s, list->place, s->nnz, &s->squares.place)
-                 : upload(s, list->shift, (int64_t)list->n_squares * SPMM_SDDMM_SQUARE,
-                          &s->squares.shift));
-    SPMM_TRY(upload_bytes(s, list->entry, (size_t)s->nnz * sizeof *list->entry, &entry));
-    s->squares.entry = entry;
-    return block->row_map == NULL ? SPMM_OK
-                                  : upload(s, block->row_map, block->n_rows, &s->squares.row_map);
-}
-
-static spmm_status_t make_squares(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
-{
-    spmm_sddmm_square_list_t list;
-    spmm_status_t            status;
-
-    SPMM_TRY(spmmi_sddmm_make_squares(s->device->env, block, place, &list));
-    status = upload_squares(s, block, &list);
-    spmmi_sddmm_free_squares(&list);
-    return status;
-}
-
-static spmm_status_t make_form(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place,
-                               const spmm_sampling_t *what)
-{
-    spmm_sampler_choice_t choice;
-
-    SPMM_TRY(spmmi_sampler_choose(s->device, block, what, &choice));
-    s->format = choice.format;
-    switch (choice.format) {
-    case SPMM_SAMPLER_CSR:
-        return make_tasks(s, block, place);
-    case SPMM_SAMPLER_PANELS:
-        return make_panels(s, block, &choice, spmm_type_size(what->type) == 2, place);
-    case SPMM_SAMPLER_DENSE:
-        return make_squares(s, block, place);
-    case SPMM_SAMPLER_CVSE:
-        s->height = choice.height;
-        break;
-    }
-    return make_tiles(s, block, place);
 }
 
 spmm_status_t spmmi_sampler_create(const spmm_device_t *device, const spmm_csr_t *block,
@@ -257,7 +88,7 @@ spmm_status_t spmmi_sampler_create(const spmm_device_t *device, const spmm_csr_t
                           "on each; use more ranks",
                           made.nnz, device->env->rank);
     }
-    status = make_form(&made, block, place, what);
+    status = spmmi_sampler_make_form(&made, block, place, what);
     if (status == SPMM_OK) {
         status = device->ops->stream_sync(device, NULL);
     }
@@ -287,6 +118,8 @@ static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *ar
     case SPMM_SAMPLER_PANELS:
         return s->batches.rows > 1 ? spmmi_cuda_sddmm_batches(&s->batches, args, stream)
                                    : spmmi_cuda_sddmm_panels(&s->batches, args, stream);
+    case SPMM_SAMPLER_RECTANGLES:
+        return spmmi_cuda_sddmm_rectangles(&s->rectangles, args, stream);
     case SPMM_SAMPLER_DENSE:
         return spmmi_cuda_sddmm_squares(&s->squares, args, stream);
     case SPMM_SAMPLER_CVSE:
@@ -301,6 +134,7 @@ static void run_cpu(const spmm_sampler_t *s, const spmm_sddmm_args_t *args)
 {
     spmmi_cpu_sddmm_tiles(&s->tiles, args);
     spmmi_cpu_sddmm_batches(&s->batches, args);
+    spmmi_cpu_sddmm_rectangles(&s->rectangles, args);
     spmmi_cpu_sddmm_tasks(&s->tasks, args);
     spmmi_cpu_sddmm_squares(&s->squares, args);
 }
@@ -310,7 +144,9 @@ spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_
 {
     const spmm_device_t *device = sampler->device;
     spmm_sddmm_args_t    mine   = *args;
+    bool                 no_map = false;
 
+    mine.no_map  = &no_map;
     mine.n_sm    = device->n_sm;
     mine.cc      = device->cc;
     mine.threads = device->threads;
@@ -320,12 +156,16 @@ spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_
 #ifdef SPMM_HAVE_CUDA
     if (device->kind == SPMM_DEVICE_CUDA) {
         SPMM_TRY(spmmi_cuda_use(device));
-        return spmmi_cuda_check(device, run_cuda(sampler, &mine, (cudaStream_t)stream),
-                                "the kernel sddmm");
+        SPMM_TRY(spmmi_cuda_check(device, run_cuda(sampler, &mine, (cudaStream_t)stream),
+                                  "the kernel sddmm"));
     }
 #else
     (void)stream;
 #endif
+    if (no_map) {
+        spmmi_log(device->env, "SDDMM: the driver makes no tensor map of X or Y: the kernel that "
+                               "does without is slower");
+    }
     return SPMM_OK;
 }
 

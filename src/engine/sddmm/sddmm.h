@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.h
  *  SDDMM of one block: dot products of rows of X and Y at the entries of a mask (vectorSparse,
- *  section 6).  Four formats of a mask:
+ *  section 6).  Five formats of a mask:
  *
  *    csr     tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
  *            shares rows likewise); all types
  *    panels  by panels of columns whose rows of Y fit the L1 of a multiprocessor: in FP32 and FP64
  *            batches like those tasks, in 16 bits of 32 entries, or pairs of them, in up to 8 rows,
  *            on tensor cores
+ *    rectangles  of rows and columns, as large as shared memory holds lines of their rows of X and
+ *            Y by tensor maps; a lane has up to 8 entries of a row; all types
  *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are
  *            the m16 side of the mma, V rows of X the n8 side; all types but FP64
  *    dense   squares of 128 rows and columns, multiplied in full on tensor cores: FP16 and BF16
@@ -28,31 +30,33 @@ enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
 typedef enum {
     SPMM_SAMPLER_CSR,
     SPMM_SAMPLER_PANELS,
+    SPMM_SAMPLER_RECTANGLES,
     SPMM_SAMPLER_CVSE,
     SPMM_SAMPLER_DENSE
 } spmm_sampler_format_t;
 
 /** A mask, ready to be multiplied at. */
 typedef struct {
-    const spmm_device_t  *device;
-    spmm_sampler_format_t format;
-    int32_t               height; /**< of windows of cvse, else 0 */
-    int64_t               nnz, vectors;
-    spmm_sddmm_tasks_t    tasks;                      /**< arrays on the device; of csr */
-    spmm_sddmm_batches_t  batches;                    /**< likewise; of panels */
-    spmm_sddmm_tiles_t    tiles;                      /**< likewise; of cvse */
-    spmm_sddmm_squares_t  squares;                    /**< likewise; of dense */
-    void                 *upload[SPMM_SDDMM_UPLOADS]; /**< owned device memory: they */
-    int                   n_uploads;
-    size_t                device_bytes;
+    const spmm_device_t    *device;
+    spmm_sampler_format_t   format;
+    int32_t                 height; /**< of windows of cvse, else 0 */
+    int64_t                 nnz, vectors;
+    spmm_sddmm_tasks_t      tasks;                      /**< arrays on the device; of csr */
+    spmm_sddmm_batches_t    batches;                    /**< likewise; of panels */
+    spmm_sddmm_rectangles_t rectangles;                 /**< likewise; of rectangles */
+    spmm_sddmm_tiles_t      tiles;                      /**< likewise; of cvse */
+    spmm_sddmm_squares_t    squares;                    /**< likewise; of dense */
+    void                   *upload[SPMM_SDDMM_UPLOADS]; /**< owned device memory: they */
+    int                     n_uploads;
+    size_t                  device_bytes;
 } spmm_sampler_t;
 
 /** What decides on the format. */
 typedef struct {
     spmm_type_t type, s_type;
     int64_t     k;
-    const char *kernel; /**< "csr", "panels", "cvse", "dense"; NULL or "auto": by the model of
-                             choose.c */
+    const char *kernel; /**< "csr", "panels", "rectangles", "cvse", "dense"; NULL or "auto": by the
+                             model of choose.c */
 } spmm_sampling_t;
 
 /** Can it be done?  Local, no side effects. */
@@ -83,14 +87,16 @@ spmm_status_t spmmi_place_values(const spmm_device_t *device, const spmm_place_a
 
 typedef struct {
     spmm_sampler_format_t format;
-    int32_t               height; /**< of cvse */
-    int32_t               width;  /**< of panels: columns of each */
+    int32_t               height; /**< of windows of cvse; rows of a rectangle */
+    int32_t               width;  /**< columns of a panel or a rectangle */
     int32_t               pair;   /**< of panels: 2 where pairs of rows share columns, else 1 */
 } spmm_sampler_choice_t;
 
-/** The format that @p what asks for, else the one with the shortest predicted time. */
+/** The format that @p what asks for, else the one with the shortest predicted time.
+ *  @param[in] place  as in spmmi_sampler_create() */
 spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t *block,
-                                   const spmm_sampling_t *what, spmm_sampler_choice_t *choice);
+                                   const int64_t *place, const spmm_sampling_t *what,
+                                   spmm_sampler_choice_t *choice);
 
 /* sddmm_panels.c and sddmm_forms.c: the formats on the host, freed with spmmi_free(). */
 
@@ -158,8 +164,12 @@ typedef struct {
     uint16_t *entry;
 } spmm_sddmm_square_list_t;
 
+/** Do rows and columns of its squares, past the edges too, fit 32 bits? */
+bool spmmi_sddmm_has_squares(const spmm_csr_t *block);
+
 /** Sort the entries of @p block into squares.
- *  @param[in] place  as in spmmi_sampler_create() */
+ *  @param[in] place  as in spmmi_sampler_create()
+ *  @return SPMM_ERR_RANGE where it has none, or too many */
 spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
                                        const int64_t *place, spmm_sddmm_square_list_t *squares);
 void          spmmi_sddmm_free_squares(spmm_sddmm_square_list_t *squares);

@@ -147,15 +147,27 @@ static int64_t count_squares(const spmm_csr_t *block, int64_t columns, int32_t *
     return squares;
 }
 
+bool spmmi_sddmm_has_squares(const spmm_csr_t *block)
+{
+    return block->n_rows <= INT32_MAX - BAND && block->n_cols <= INT32_MAX - BAND;
+}
+
 spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
                                        const int64_t *place, spmm_sddmm_square_list_t *squares)
 {
-    const int64_t            columns = parts_of(block->n_cols, SIDE), nnz = spmmi_csr_nnz(block);
-    spmm_sddmm_square_list_t made = {0};
+    const int64_t            columns = parts_of(block->n_cols, SIDE);
+    spmm_sddmm_square_list_t made    = {0};
     int32_t                 *count, at = 0;
-    int64_t                  n_squares;
+    int64_t                  n_squares, nnz;
     bool                     shortens;
 
+    if (!spmmi_sddmm_has_squares(block)) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "a mask with %d rows and %d columns on rank %d: the SDDMM kernel dense "
+                          "counts up to 2^31 - %d of each; use csr, panels or cvse",
+                          (int)block->n_rows, (int)block->n_cols, env->rank, BAND + 1);
+    }
+    nnz = spmmi_csr_nnz(block);
     if (SPMM_NEW(count, columns * STRIPS) == NULL) {
         return spmmi_fail_memory(&env->err, columns * STRIPS, sizeof *count,
                                  "the squares of an SDDMM");

@@ -14,7 +14,7 @@ static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, 
                                        {SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-static const char *const kernels[] = {"csr", "panels", "cvse", "dense"};
+static const char *const kernels[] = {"csr", "panels", "rectangles", "cvse", "dense"};
 static const int64_t     widths[]  = {64, 1, 100, 8, 32, 128, 256};
 
 static int n_widths(void)
@@ -25,7 +25,7 @@ static int n_widths(void)
 /* The first so many of kernels take a type. */
 static int kernels_of(spmm_type_t type)
 {
-    return type == SPMM_R_64F ? 2 : type == SPMM_R_32F ? 3 : 4;
+    return type == SPMM_R_64F ? 3 : type == SPMM_R_32F ? 4 : 5;
 }
 
 /* All widths, with and without a gap between rows. */
@@ -69,6 +69,23 @@ static void test_panels(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < TYPES; t++) {
             check_widths(&shapes[s], t, "panels");
+        }
+    }
+}
+
+/* Rectangles of rows and columns: several for a thread block, more tasks than it has threads, rows
+ * of many boxes, and lines past the end of rows. */
+static void test_rectangles(void **state)
+{
+    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0},
+                             {150, 300, 1, 60, 3, -1},
+                             {9, 90, 8, 500, 3, 1},
+                             {600, 130, 1, 600, 5, -1}};
+    const int    n_shapes = getenv("SPMM_TEST_SMALL") != NULL ? 2 : 4;
+
+    for (int s = 0; s < n_shapes; s++) {
+        for (int t = 0; t < TYPES; t++) {
+            check_widths(&shapes[s], t, "rectangles");
         }
     }
 }
@@ -262,5 +279,5 @@ static void test_mistakes(void **state)
     free_masked(&m);
 }
 
-PLAN_TESTS(test_dense, test_csr, test_cvse, test_shapes, test_special, test_large,
+PLAN_TESTS(test_dense, test_rectangles, test_csr, test_cvse, test_shapes, test_special, test_large,
            test_many_batches, test_info, test_mistakes, test_panels);

@@ -4,6 +4,7 @@
  *  which is said in the shortest way that fits. */
 #include "test_main.h"
 
+#include "engine/sddmm/rectangles.h"
 #include "engine/sddmm/sddmm.h"
 
 /* Tiles say where results go by rows, by vectors, or for each. */
@@ -157,4 +158,121 @@ static void test_pairs(void **state)
     spmmi_sddmm_free_sequence(&sequence);
 }
 
-SPMM_TESTS(test_orders, test_squares, test_batches, test_pairs);
+/* Rows past the edge of a band are counted in 32 bits. */
+static void test_tall_squares(void **state)
+{
+    spmm_csr_t               block = {.n_rows = INT32_MAX - 255, .n_cols = 1};
+    spmm_sddmm_square_list_t squares;
+
+    assert_false(spmmi_sddmm_has_squares(&block));
+    assert_int_equal(spmmi_sddmm_make_squares(&spmm_test_env, &block, NULL, &squares),
+                     SPMM_ERR_RANGE);
+    block.n_rows--;
+    assert_true(spmmi_sddmm_has_squares(&block));
+}
+
+enum { ROWS = 40, COLS = 90, EVERY = 3, FULL = COLS / EVERY };
+
+/* Every entry is in one task of its rectangle; a task's places follow each other. */
+static void check_rectangles(const spmm_csr_t *block, const int64_t *place,
+                             const spmm_sddmm_rectangle_list_t *list)
+{
+    int32_t *seen = calloc((size_t)spmmi_csr_nnz(block), sizeof *seen), last = SPMM_SDDMM_REACH;
+
+    for (int r = 0; r < list->n_rectangles; r++) {
+        const int32_t *range = list->range + 4 * r;
+        int32_t        most  = SPMM_SDDMM_TASK;
+
+        assert_in_range(range[3] - range[2], 1, last); /* the longest come first */
+        last = range[3] - range[2];
+        for (int32_t t = range[2]; t < range[3]; t++) {
+            const int32_t count = list->task[2 * t] / 65536, row = list->task[2 * t] % 65536;
+
+            assert_in_range(count, 1, most);
+            most = count;
+            for (int n = 0; n < SPMM_SDDMM_TASK; n++) {
+                const uint16_t col = list->col[t * SPMM_SDDMM_TASK + n];
+                int64_t        e   = 0;
+
+                assert_in_range(col, 0, list->cols - 1);
+                while (n < count && place[e] != list->task[2 * t + 1] + n) {
+                    e++;
+                }
+                if (n < count) {
+                    assert_int_equal(block->col_idx[e], range[1] + col);
+                    assert_in_range(e, block->row_ptr[range[0] + row],
+                                    block->row_ptr[range[0] + row + 1] - 1);
+                    seen[e]++;
+                } else {
+                    assert_int_equal(col, list->col[t * SPMM_SDDMM_TASK]);
+                }
+            }
+        }
+    }
+    for (int64_t e = 0; e < spmmi_csr_nnz(block); e++) {
+        assert_int_equal(seen[e], 1);
+    }
+    free(seen);
+}
+
+/* Rows of 30, 29, ... entries, then empty ones, each third column; every second row backwards. */
+static void test_rectangles(void **state)
+{
+    int64_t    row_ptr[ROWS + 1] = {0}, place[ROWS * FULL];
+    int32_t    col[ROWS * FULL], rows, cols;
+    spmm_csr_t block = {.n_rows = ROWS, .n_cols = COLS, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_rectangle_list_t list;
+    spmm_sddmm_weight_t         weight;
+
+    for (int i = 0; i < ROWS; i++) {
+        const int count = i < FULL ? FULL - i : 0;
+
+        row_ptr[i + 1] = row_ptr[i] + count;
+        for (int e = 0; e < count; e++) {
+            col[row_ptr[i] + e]   = EVERY * e;
+            place[row_ptr[i] + e] = row_ptr[i] + (i % 2 == 0 ? e : count - 1 - e);
+        }
+    }
+    for (int size = 7; size <= COLS; size += 83) {
+        spmm_assert_ok(
+            spmmi_sddmm_weigh_rectangles(&spmm_test_env, &block, place, size, size, &weight));
+        spmm_assert_ok(
+            spmmi_sddmm_make_rectangles(&spmm_test_env, &block, place, size, size, &list));
+        assert_int_equal(list.n_rectangles, weight.rectangles);
+        assert_int_equal(list.n_tasks, weight.tasks);
+        assert_in_range(weight.most, 1, size * ((size + EVERY - 1) / EVERY));
+        check_rectangles(&block, place, &list);
+        spmmi_sddmm_free_rectangles(&list);
+    }
+    spmmi_sddmm_rectangle_shape(&block, 4, &rows, &cols);
+    assert_in_range(rows * cols, ROWS * COLS / 4, ROWS * COLS / 4 + rows + cols);
+}
+
+/* More tasks than a thread block has threads; sizes for which shared memory is too small. */
+static void test_full_rectangles(void **state)
+{
+    enum { N = SPMM_SDDMM_REACH + 30 };
+    int64_t    row_ptr[N + 1], place[N];
+    int32_t    col[N], rows, cols;
+    spmm_csr_t block = {.n_rows = N, .n_cols = N, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sddmm_rectangle_list_t list;
+
+    for (int i = 0; i <= N; i++) {
+        row_ptr[i] = i;
+        if (i < N) {
+            col[i]   = N - 1 - i;
+            place[i] = i;
+        }
+    }
+    spmm_assert_ok(spmmi_sddmm_make_rectangles(&spmm_test_env, &block, NULL, N, N, &list));
+    assert_int_equal(list.n_rectangles, 2);
+    check_rectangles(&block, place, &list);
+    spmmi_sddmm_free_rectangles(&list);
+    spmmi_sddmm_rectangle_shape(&block, 1, &rows, &cols);
+    assert_true(2 * 128 * (spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <= 225 * 1024);
+    assert_int_equal(spmmi_sddmm_padded(257), 258);
+    assert_int_equal(spmmi_sddmm_padded(256), 256);
+}
+
+SPMM_TESTS(test_orders, test_squares, test_tall_squares, test_batches, test_pairs, test_rectangles,
+           test_full_rectangles);

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file rectangles.c
+ *  Masks in rectangles of rows and columns.  A multiprocessor has the rows of X and Y of one in
+ *  shared memory: each comes from L2 once for a rectangle, and entries find both there.
+ */
+#include "engine/sddmm/rectangles.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cpu/cpu_kernels.h"
+
+enum {
+    MOST    = SPMM_SDDMM_TASK,
+    REACH   = SPMM_SDDMM_REACH,
+    ROOM    = 225 << 10, /**< bytes of shared memory for two lines of each row */
+    SOME_SM = 16         /**< of a device that has no multiprocessors */
+};
+
+int32_t spmmi_sddmm_padded(int32_t rows)
+{
+    const int32_t boxes = (rows + SPMM_SDDMM_BOX - 1) / SPMM_SDDMM_BOX;
+
+    return boxes == 0 ? 0 : (rows + boxes - 1) / boxes * boxes;
+}
+
+static bool has_room(int32_t rows, int32_t cols)
+{
+    return 2 * SPMM_SDDMM_LINE * ((int64_t)spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <=
+           ROOM;
+}
+
+/* Tasks of a rectangle are few enough, if the mask is even with that many entries in each row: one
+ * of every row that has any, and one of every eight from the fifth on. */
+static bool is_in_reach(double rows, double each)
+{
+    return rows * (fmax(each - 4.5, 0.0) / MOST - expm1(-each)) <= 0.97 * REACH;
+}
+
+/* The shape with the fewest rows and columns of which so many make up the block. */
+static void shape_of(const spmm_csr_t *block, double number, int32_t *rows, int32_t *cols)
+{
+    const double height = fmax(block->n_rows, 1.0), width = fmax(block->n_cols, 1.0);
+    const double even = sqrt(number * height / width);
+    const double most = floor(fmin(even * 1.25 + 1.0, number));
+    double       best = (double)INFINITY;
+
+    for (double bands = fmin(fmax(floor(even * 0.8), 1.0), most); bands <= most; bands += 1.0) {
+        const double h = ceil(height / bands), w = ceil(width / floor(number / bands));
+
+        if (h + w < best) {
+            best  = h + w;
+            *rows = (int32_t)h;
+            *cols = (int32_t)w;
+        }
+    }
+}
+
+void spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, int32_t *rows, int32_t *cols)
+{
+    const double places = fmax((double)block->n_rows * block->n_cols, 1.0);
+    const double share  = (double)spmmi_csr_nnz(block) / places;
+    double       number = n_sm > 0 ? n_sm : SOME_SM, step = number;
+
+    do { /* whole waves; of many some more */
+        shape_of(block, number, rows, cols);
+        number += step;
+        step += floor(number / step / 8.0) * (n_sm > 0 ? n_sm : SOME_SM);
+    } while (!has_room(*rows, *cols) || !is_in_reach(*rows, share * *cols));
+}
+
+/* The task that begins at entry @p e of a row that ends at @p end: returns the entry behind it.
+ * Columns ascend. */
+static int64_t end_of_task(const spmm_csr_t *block, const int64_t *place, int32_t cols, int64_t e,
+                           int64_t end)
+{
+    const int64_t edge = (block->col_idx[e] / cols + (int64_t)1) * cols;
+    int64_t       last = e + 1;
+
+    while (last < end && last < e + MOST && block->col_idx[last] < edge &&
+           (place == NULL || place[last] == place[last - 1] + 1)) {
+        last++;
+    }
+    return last;
+}
+
+static int64_t parts_of(int32_t n, int32_t size)
+{
+    return ((int64_t)n + size - 1) / size;
+}
+
+static int64_t end_of_band(const spmm_csr_t *block, int64_t band, int32_t rows)
+{
+    const int64_t end = (band + 1) * rows;
+
+    return end < block->n_rows ? end : block->n_rows;
+}
+
+/* Tasks of each rectangle of a band by their entries, most first, to
+ * @p count [rectangles of the band * MOST]. */
+static void count_band(const spmm_csr_t *block, const int64_t *place, int64_t band, int32_t rows,
+                       int32_t cols, int32_t *count)
+{
+    const int64_t columns = parts_of(block->n_cols, cols);
+
+    memset(count, 0, (size_t)(columns * MOST) * sizeof *count);
+    for (int64_t i = band * rows; i < end_of_band(block, band, rows); i++) {
+        for (int64_t e = block->row_ptr[i], next; e < block->row_ptr[i + 1]; e = next) {
+            next = end_of_task(block, place, cols, e, block->row_ptr[i + 1]);
+            count[block->col_idx[e] / cols * MOST + MOST - (next - e)]++;
+        }
+    }
+}
+
+spmm_status_t spmmi_sddmm_weigh_rectangles(spmm_env_t *env, const spmm_csr_t *block,
+                                           const int64_t *place, int32_t rows, int32_t cols,
+                                           spmm_sddmm_weight_t *weight)
+{
+    const int64_t columns = parts_of(block->n_cols, cols);
+    int32_t      *count;
+
+    memset(weight, 0, sizeof *weight);
+    if (SPMM_NEW(count, columns * MOST) == NULL) {
+        return spmmi_fail_memory(&env->err, columns * MOST, sizeof *count,
+                                 "the rectangles of an SDDMM");
+    }
+    for (int64_t band = 0; band < parts_of(block->n_rows, rows); band++) {
+        count_band(block, place, band, rows, cols, count);
+        for (int64_t c = 0; c < columns; c++) {
+            int64_t tasks = 0, entries = 0;
+
+            for (int n = 0; n < MOST; n++) {
+                tasks += count[c * MOST + n];
+                entries += (int64_t)count[c * MOST + n] * (MOST - n);
+            }
+            entries = entries < REACH * MOST ? entries : REACH * MOST; /* the rest is in others */
+            weight->rectangles += (tasks + REACH - 1) / REACH;
+            weight->tasks += tasks;
+            weight->most = entries > weight->most ? entries : weight->most;
+        }
+    }
+    spmmi_free(count);
+    return SPMM_OK;
+}
+
+/* What fills the list. */
+typedef struct {
+    const spmm_csr_t            *block;
+    const int64_t               *place;
+    int64_t                      columns;
+    int32_t                     *count; /**< [columns * MOST] */
+    int64_t                      tasks; /**< so far */
+    int32_t                      n;     /**< rectangles so far */
+    spmm_sddmm_rectangle_list_t *list;
+} filling_t;
+
+/* The rectangles of a band, and where the tasks of each go to count. */
+static void place_band(filling_t *f, int64_t band)
+{
+    for (int64_t c = 0; c < f->columns; c++) {
+        const int64_t first = f->tasks;
+
+        for (int n = 0; n < MOST; n++) {
+            const int32_t tasks = f->count[c * MOST + n];
+
+            f->count[c * MOST + n] = (int32_t)f->tasks;
+            f->tasks += tasks;
+        }
+        for (int64_t at = first; at < f->tasks; at += REACH) {
+            const int64_t left  = f->tasks - at;
+            int32_t      *range = f->list->range + 4 * (int64_t)f->n++;
+
+            range[0] = (int32_t)(band * f->list->rows);
+            range[1] = (int32_t)(c * f->list->cols);
+            range[2] = (int32_t)at;
+            range[3] = (int32_t)(at + (left < REACH ? left : REACH));
+        }
+    }
+}
+
+static void fill_band(filling_t *f, int64_t band)
+{
+    const spmm_csr_t *block = f->block;
+    const int32_t     cols = f->list->cols, rows = f->list->rows;
+
+    count_band(block, f->place, band, rows, cols, f->count);
+    place_band(f, band);
+    for (int64_t i = band * rows; i < end_of_band(block, band, rows); i++) {
+        for (int64_t e = block->row_ptr[i], next; e < block->row_ptr[i + 1]; e = next) {
+            const int32_t column = block->col_idx[e] / cols;
+            int64_t       to;
+
+            next                  = end_of_task(block, f->place, cols, e, block->row_ptr[i + 1]);
+            to                    = f->count[(int64_t)column * MOST + MOST - (next - e)]++;
+            f->list->task[2 * to] = (int32_t)(i - band * rows) + (int32_t)(next - e) * 65536;
+            f->list->task[2 * to + 1] = f->place == NULL ? (int32_t)e : (int32_t)f->place[e];
+            for (int n = 0; n < MOST; n++) {
+                const int64_t at = e + n < next ? e + n : e;
+
+                f->list->col[to * MOST + n] = (uint16_t)(block->col_idx[at] - column * cols);
+            }
+        }
+    }
+}
+
+/* Those of most tasks first: thread blocks take them in turn. */
+static spmm_status_t sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list)
+{
+    int32_t *sorted, next[REACH + 2] = {0};
+
+    if (SPMM_NEW(sorted, 4 * (int64_t)list->n_rectangles) == NULL) {
+        return spmmi_fail_memory(&env->err, list->n_rectangles, 4 * sizeof *sorted,
+                                 "the rectangles of an SDDMM");
+    }
+    for (int32_t r = 0; r < list->n_rectangles; r++) {
+        const int32_t *range = list->range + 4 * (int64_t)r;
+
+        next[REACH - (range[3] - range[2]) + 1]++;
+    }
+    for (int n = 0; n <= REACH; n++) {
+        next[n + 1] += next[n];
+    }
+    for (int32_t r = 0; r < list->n_rectangles; r++) {
+        const int32_t *range = list->range + 4 * (int64_t)r;
+        const int32_t  to    = next[REACH - (range[3] - range[2])]++;
+
+        memcpy(sorted + 4 * (int64_t)to, range, 4 * sizeof *range);
+    }
+    spmmi_free(list->range);
+    list->range = sorted;
+    return SPMM_OK;
+}
+
+static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const int64_t *place,
+                          spmm_sddmm_rectangle_list_t *list)
+{
+    filling_t f = {.block   = block,
+                   .place   = place,
+                   .columns = parts_of(block->n_cols, list->cols),
+                   .list    = list};
+
+    if (SPMM_NEW(f.count, f.columns * MOST) == NULL) {
+        return spmmi_fail_memory(&env->err, f.columns * MOST, sizeof *f.count,
+                                 "the rectangles of an SDDMM");
+    }
+    for (int64_t band = 0; band < parts_of(block->n_rows, list->rows); band++) {
+        fill_band(&f, band);
+    }
+    spmmi_free(f.count);
+    return sort_rectangles(env, list);
+}
+
+spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *block,
+                                          const int64_t *place, int32_t rows, int32_t cols,
+                                          spmm_sddmm_rectangle_list_t *rectangles)
+{
+    spmm_sddmm_rectangle_list_t made = {.rows = rows, .cols = cols};
+    spmm_sddmm_weight_t         weight;
+    spmm_status_t               status;
+
+    SPMM_TRY(spmmi_sddmm_weigh_rectangles(env, block, place, rows, cols, &weight));
+    made.n_rectangles = (int32_t)weight.rectangles;
+    made.n_tasks      = weight.tasks;
+    SPMM_NEW(made.range, 4 * weight.rectangles);
+    SPMM_NEW(made.task, 2 * weight.tasks);
+    SPMM_NEW(made.col, MOST * weight.tasks);
+    status = made.range == NULL || made.task == NULL || made.col == NULL
+                 ? spmmi_fail_memory(&env->err, weight.tasks,
+                                     2 * sizeof *made.task + MOST * sizeof *made.col,
+                                     "the rectangles of an SDDMM")
+                 : fill(env, block, place, &made);
+    if (status != SPMM_OK) {
+        spmmi_sddmm_free_rectangles(&made);
+        return status;
+    }
+    *rectangles = made;
+    return SPMM_OK;
+}
+
+void spmmi_sddmm_free_rectangles(spmm_sddmm_rectangle_list_t *rectangles)
+{
+    spmmi_free_all(rectangles->range, rectangles->task, rectangles->col);
+    memset(rectangles, 0, sizeof *rectangles);
+}
