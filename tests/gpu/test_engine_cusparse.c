@@ -48,6 +48,37 @@ static void test_mixed(void **state)
     check_shape(61, 999, MIXED, 512);
 }
 
+/* Rows of 16-bit sums that begin and end between two elements of a word: what lies beside them
+ * keeps its bits, with every algorithm. */
+static void test_beside(void **state)
+{
+    static const spmm_type_t types[] = {SPMM_R_16F, SPMM_R_16BF};
+    static const int64_t     n[]     = {1, 31, 32};
+    spmm_problem_t           problem = {.compute = SPMM_COMPUTE_32F, .layout = SPMM_LAYOUT_ROW};
+    spmm_csr_t               block;
+    void                    *format;
+
+    for (int t = 0; t < 2; t++) {
+        make_block(203, 150, MIXED, types[t], false, &block);
+        for (int k = 0; k < 4 * 3; k++) {
+            problem.variant = k / 3;
+            problem.n       = n[k % 3];
+            problem.ab_type = problem.c_type = types[t];
+            spmm_assert_ok(spmmi_engine_cusparse.build(&block, &problem, &device, &format));
+            for (int extra = 0; extra < 4; extra++) {
+                product_t p = {.block = &block, .problem = problem, .alpha = 1.5};
+
+                make_product(&p, problem.n, extra);
+                run_product(&spmmi_engine_cusparse, &device, format, &p);
+                check_product(&p);
+                free_product(&p);
+            }
+            spmmi_engine_cusparse.destroy(format);
+        }
+        spmmi_csr_free(&block);
+    }
+}
+
 static void test_dense_row(void **state)
 {
     check_shape(40, 6000, DENSE_ROW, 16);
@@ -148,5 +179,5 @@ static void test_refusals(void **state)
     assert_non_null(strstr(why, "columns at most"));
 }
 
-SPMM_TESTS(test_open, test_mixed, test_dense_row, test_empty, test_refill, test_deterministic,
-           test_asynchronous, test_allocation_failures, test_refusals);
+SPMM_TESTS(test_open, test_mixed, test_beside, test_dense_row, test_empty, test_refill,
+           test_deterministic, test_asynchronous, test_allocation_failures, test_refusals);

@@ -82,8 +82,16 @@ static void release_work(spmm_cusparse_t *f)
     f->work_bytes = 0;
 }
 
+/* With room for ALG3 where C has 16 bits, whose rows may begin so that no other algorithm will do. */
 static spmm_status_t adopt(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, size_t bytes)
 {
+    size_t alone = 0;
+
+    if (spmm_type_size(f->problem.c_type) == 2 && f->problem.layout == SPMM_LAYOUT_ROW &&
+        largest_work(f, CUSPARSE_SPMM_CSR_ALG3, &alone) == CUSPARSE_STATUS_SUCCESS &&
+        alone > bytes) {
+        bytes = alone;
+    }
     f->algorithm = algorithm;
     f->careful   = algorithm;
     SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, &f->work));
