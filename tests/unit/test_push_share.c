@@ -60,12 +60,17 @@ static spmm_exchange_side_t side_of(const side_t *side)
     return (spmm_exchange_side_t){.n_peers = side->n, .peer = side->peer, .ptr = side->ptr};
 }
 
-/* Units of quick rows, as blocks of push.cuh share them: 32 bits hold all products. */
-static void check_units(int64_t count, size_t row_bytes, int32_t n_blocks)
+/* Units of quick rows, as blocks of push.cuh share them: 32 bits hold all products.  A block has
+ * 16 KiB at most; of less than 4 KiB there are few. */
+static void check_units(int64_t count, size_t row_bytes, int32_t n_blocks, int n_peers)
 {
     const int64_t all  = count * (int64_t)row_bytes / SPMM_PUSH_UNIT;
     int64_t       next = 0;
 
+    assert_true(count * (int64_t)row_bytes <= (int64_t)n_blocks * 16384);
+    assert_true((n_blocks - 1) * (int64_t)4096 < count * (int64_t)row_bytes || n_blocks == 1);
+    assert_true(n_blocks <= 64 / n_peers ||
+                (n_blocks - 1) * (int64_t)16384 < count * (int64_t)row_bytes);
     assert_true(all * (n_blocks + 1) <= INT32_MAX);
     assert_true(all * SPMM_PUSH_UNIT <= SPMM_PUSH_QUICK);
     for (int32_t b = 0; b < n_blocks; b++) {
@@ -92,7 +97,7 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(to->is_quick, spmmi_push_is_quick(&limits, to->count, row_bytes));
         block += to->n_blocks;
         if (to->is_quick) {
-            check_units(to->count, row_bytes, to->n_blocks);
+            check_units(to->count, row_bytes, to->n_blocks, out[s].n);
         } else { /* a word of their own in the reader's slot for each block, whomever it helps */
             assert_int_equal(to->first_word, word);
             /* The reader waits for a tile of each: none waits for a word that may have passed. */
@@ -121,7 +126,7 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(from->n_blocks > 0, spmmi_push_is_quick(&limits, from->count, row_bytes));
         block += from->n_blocks;
         if (from->n_blocks > 0) {
-            check_units(from->count, row_bytes, from->n_blocks);
+            check_units(from->count, row_bytes, from->n_blocks, in[r].n);
         }
     }
     assert_int_equal(block, args->n_blocks);

@@ -50,7 +50,7 @@ def push(page):
         "took 22 us at 4 KiB",
         "and 16 MiB came at 289 GB/s",
     )
-    page.noted_table("trial", "| tried | outcome |\n|---|---|\n| Stores", 40)
+    page.noted_table("trial", "| tried | outcome |\n|---|---|\n| Stores", 60)
     page.noted_table("definition", "| test | what runs | ranks |", 8)
     page.noted(
         "arithmetic",
@@ -167,12 +167,82 @@ def not_kept(page):
         f"`chunks2` took {fig(geomean(longer['chunks2']))}")
 
 
+def faster(found, before, after):
+    """(KiB that a rank gets, times as fast) of each product by both sets with schedule overlap."""
+    def key(r):
+        return r["matrix"], r["columns"], r["type"]
+
+    ways = {name: {key(r): r for r in found
+                   if r["set"] == name and r["variant"] == "schedule=overlap"}
+            for name in (before, after)}
+    return [(kib(a), a["total_ms"] / ways[after][k]["total_ms"], a)
+            for k, a in ways[before].items() if k in ways[after]]
+
+
+def kib(r):
+    return r["halo_rows_max"] * r["columns"] * (8 if r["type"] == "64f" else 4) / 1024
+
+
+def push_blocks(page):
+    took = {(r["block_kib"], r["bytes_per_peer"]): r for r in rows("trials/two/push_blocks.tsv")}
+    old, new = took[16, 65536], took[4, 65536]
+    large = [took[k, 1048576]["chained_push_us"] for k in (4, 16)]
+    found = rows("trials/two/small.tsv")
+    quick = [(k, x) for k, x, _ in faster(found, "16 KiB", "4 KiB") if k <= 256]
+    few = [x for k, x in quick if k <= 64]
+    more = [x for k, x in quick if k > 64]
+    assert abs(geomean(more) - 1) < 0.01
+    most = faster(found, "4 KiB", "to 1 MiB")
+    slow = sorted((x, k) for k, x, _ in most if x < 0.95)
+    rows_kib = sorted(k * 1.024 for _, k in slow)
+    looks = [x for _, x, _ in faster(found, "4 KiB", "4 KiB, one looks")]
+    page.says(
+        f"between two H100 64 KiB take {fig(new['push_us'], 1)} us against "
+        f"{fig(old['push_us'], 1)}, in a row {fig(new['chained_push_us'], 1)} against "
+        f"{fig(old['chained_push_us'], 1)}; {fig(len(few), 0)} products that get up to 64 KiB are "
+        f"{fig(geomean(few))} times as fast, {fig(len(more), 0)} that get up to 256 KiB as fast",
+        f"in a row 1 MiB takes {fig(large[0], 1)} us against {fig(large[1], 1)} in tiles; "
+        f"products beside them {fig(slow[0][0])} to {fig(slow[-1][0])} times as fast where "
+        f"{fig(rows_kib[0], 0)} to {fig(rows_kib[-1], 0)} KB come",
+        f"{fig(geomean(looks))} times as fast over {fig(len(looks), 0)} products")
+    few, most = (int(code("src/exchange/push_share.c", name + r" = (\d+) \* 1024"))
+                 for name in ("FEW_BYTES", "MOST_BYTES"))
+    blocks = code("src/exchange/push_share.c", r"FEW = (\d+) }")
+    page.says(f"{fig(few, 0)} KiB where those of all peers are then {fig(blocks, 0)} at most, else "
+              f"up to {fig(most, 0)} KiB")
+
+
+def words(page):
+    found = rows("trials/two/words.tsv")
+    read = [x for k, x, r in faster(found, "unpacked", "words")
+            if k <= 256 and r["halo_engine"] == "csr-gpu"]
+    page.says(f"but {fig(geomean(read))} times as fast over {fig(len(read), 0)} products on two "
+              f"H100, {fig(min(read))} at the least")
+    waits = [x for _, x, _ in faster(found, "all in line", "more wait")]
+    page.says(f"were {fig(min(waits))} times as fast at the least")
+    page.noted("definition", "Halo blocks of up to 32 MiB that wait for up to 1 MiB")
+    line = [x for _, x, _ in faster(found, "words, none in line", "words")]
+    every = [x for _, x, _ in faster(found, "words, to 1 MiB", "all in line")]
+    gains, losses = [x for x in line if x > 1.04], [x for x in every if x < 0.96]
+    page.says(
+        f"{fig(len(gains), 0)} of {fig(len(line), 0)} products of another trial are "
+        f"{fig(min(gains))} to {fig(max(gains))} times as fast; with all of them in line "
+        f"{fig(len(losses), 0)} of {fig(len(every), 0)}, whose exchange is the shorter part, are "
+        f"{fig(min(losses))} to {fig(max(losses))} times as fast")
+    took = {r["what"]: r for r in reversed(select("trials/two/fixed_two.tsv", N=8))}
+    two, graph, none = took["product"], took["graph"], took["empty kernel"]
+    page.says(
+        f"{fig(none['host_us'], 1)} us for the empty kernel, the same product on two ranks",
+        f"takes {fig(two['events_us'], 1)} us between two events, where that kernel takes "
+        f"{fig(none['events_us'], 1)}, {fig(two['loop_us'], 1)} us in a loop and "
+        f"{fig(two['host_us'], 1)} us of the host",
+        f"it takes {fig(graph['host_us'], 1)} us of the host and {fig(graph['loop_us'], 1)} in a "
+        "loop")
+
+
 def halo_waits(page):
     def excess(r):
         return 1000 * (r["total_ms"] - max(r["alone_exchange_ms"], r["alone_local_ms"]))
-
-    def kib(r):
-        return r["halo_rows_max"] * r["columns"] * (8 if r["type"] == "64f" else 4) / 1024
 
     found = rows("trials/halo_waits.tsv")
     pairs = [(a, b) for a in found for b in found
@@ -206,7 +276,9 @@ def in_line(page):
 
 
 def quote(pages):
+    push_blocks(pages["docs/explanation/nccl_push.md"])
     push(pages["docs/explanation/nccl_push.md"])
+    words(pages["docs/explanation/schedules.md"])
     schedules(pages["docs/explanation/schedules.md"])
     halo_waits(pages["docs/explanation/schedules.md"])
     in_line(pages["docs/explanation/schedules.md"])
