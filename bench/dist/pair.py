@@ -10,6 +10,7 @@
   --below E         what takes more: see below [0.6]
   --engines E,...   of what is below, engines by name [csr-gpu,bittcf,hrpb,dmma,cusparse]
   --limit S         seconds for all runs; what is left out is said [none]
+  --bare            T1 and T2 alone: no other ways, no fewer ranks, nothing is taken apart
 
 A build is a folder with bench/bench_dist; each has rates of the device of its own.  T1 is the time
 on one GPU (half of the matrices on each), T2 that on two, efficiency T1 / (2 T2).  OUT.tsv has a
@@ -264,6 +265,7 @@ def read_arguments():
     parser.add_argument("--below", type=float, default=0.6)
     parser.add_argument("--engines", default=ENGINES)
     parser.add_argument("--limit", type=float)
+    parser.add_argument("--bare", action="store_true")
     parser.add_argument("build")
     parser.add_argument("out")
     parser.add_argument("matrix", nargs="+")
@@ -288,13 +290,15 @@ def measure_fewer(runs, options, kind):
 def measure(runs, options):
     """Case by case, so that what there is no time for is missing of both builds.  The older build
     without what is compared with, nor options that it may not have."""
+    others = ["--no-baselines"] if options.bare else []
     for kind, widths in options.case:
         runs.one(options.build, kind, widths, options.matrix, ["--tuning", "use"])
-        runs.two(options.build, kind, widths, options.matrix, ["--tuning", "use"])
+        runs.two(options.build, kind, widths, options.matrix, ["--tuning", "use", *others])
         if options.old:
             runs.one(options.old, kind, widths, options.matrix, [])
             runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])
-        measure_fewer(runs, options, kind)
+        if not options.bare:
+            measure_fewer(runs, options, kind)
 
 
 def lines_of(runs, options):
@@ -323,7 +327,7 @@ def main():
         lines = lines_of(runs, options)
         if not lines:
             raise table.TableError("no product ran on one and on two GPUs")
-        apart = list(take_apart(runs, options, lines))
+        apart = [] if options.bare else list(take_apart(runs, options, lines))
     said = [*summary(lines), *apart]
     write(options, runs.machine, lines, said)
     print("\n".join(said))

@@ -556,6 +556,15 @@ $by $passed | tr ' ' '\t'; done; done; done; } > $out
         calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
         self.assertIn("2 64f 16 a:b=1: fewer=1", calls)
 
+    def test_bare(self):
+        said, rows = self.pair("case $RANKS in 1) echo 0.100;; *) echo 0.110; esac", "--bare")
+        self.assertEqual([(row["T2_us"], row["old_T2_us"], row["needed_us"], row["fewer_us"])
+                          for row in rows], 2 * [("110", "80", "-", "-")])
+        self.assertNotIn("lost part", said.stdout)
+        calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
+        self.assertEqual(sorted(calls), ["1 64f 16 a:b=1: auto", "1 64f 16 c:d=2: auto",
+                                         "2 64f 16 a:b=1 c:d=2: auto"])
+
     def test_wrong_products(self):
         said, rows = self.pair("[ $m$RANKS = a:b=12 ] && echo 9 || echo 0.05", code=1)
         self.assertEqual([row["matrix"] for row in rows], ["c:d=2"])
