@@ -82,7 +82,7 @@ static void release_work(spmm_cusparse_t *f)
     f->work_bytes = 0;
 }
 
-/* With room for ALG3 where C has 16 bits, whose rows may begin so that no other algorithm will do. */
+/* With room for ALG3 where C has 16 bits: its rows may begin so that no other algorithm will do. */
 static spmm_status_t adopt(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, size_t bytes)
 {
     size_t alone = 0;
