@@ -36,6 +36,44 @@ static void test_types(void **state)
     }
 }
 
+/* Row-major B into column-major C: rows in tiles, those without entries among them, and rows that
+ * are long, split, or mapped to others, which are stored one by one; as many columns as slices have
+ * and others. */
+static void test_columns(void **state)
+{
+    static const spmm_type_t types[][2] = {{SPMM_R_64F, SPMM_R_64F}, {SPMM_R_32F, SPMM_R_32F},
+                                           {SPMM_C_64F, SPMM_C_64F}, {SPMM_C_32F, SPMM_C_32F},
+                                           {SPMM_R_16F, SPMM_R_32F}, {SPMM_R_16BF, SPMM_R_16BF}};
+    static const int64_t     widths[]   = {31, 128, 1, 3, 8, 32, 48, 130};
+    static const double      betas[]    = {0.0, 1.0, -0.5};
+    const spmm_engine_ops_t *engine     = spmmi_engine_find("csr-gpu");
+    const int                n_widths   = gpu_case_small() ? 2 : 8;
+
+    for (int k = 0; k < 6 * 3 * 2 * n_widths; k++) {
+        const spmm_type_t   *type = types[k % 6];
+        const int            kind = k / 6 % 3;
+        spmm_csr_t           block;
+        void                *format;
+        const spmm_problem_t problem = {.ab_type = type[0],
+                                        .c_type  = type[1],
+                                        .compute = spmmi_is_64f(type[0]) ? SPMM_COMPUTE_64F
+                                                                         : SPMM_COMPUTE_32F,
+                                        .layout  = SPMM_LAYOUT_MIXED,
+                                        .n       = widths[k / 36]};
+        product_t p = {.block = &block, .problem = problem, .alpha = 1.5, .beta = betas[k % 3]};
+
+        make_block(703, kind == 0 ? 5000 : 350, kind == 0 ? DENSE_ROWS : MIXED, type[0], kind == 2,
+                   &block);
+        spmm_assert_ok(engine->build(&block, &problem, &gpu_device, &format));
+        make_product(&p, k / 18 % 2 == 0 || problem.n == 1 ? problem.n : problem.n - 1, k % 4);
+        run_product(engine, &gpu_device, format, &p);
+        check_product(&p);
+        free_product(&p);
+        engine->destroy(format);
+        spmmi_csr_free(&block);
+    }
+}
+
 /* More than 2^31 entries: row i has columns first(i) .. first(i) + LENGTH - 1, and an entry 1 or 2,
  * as its column says.  All sums are whole numbers below 2^24, so exact. */
 enum { LENGTH = 1024, HUGE_ROWS = (1 << 21) + 1, HUGE_COLS = 4096, HUGE_N = 8 };
@@ -158,6 +196,6 @@ static void test_huge(void **state)
     free(c);
 }
 
-SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_types,
+SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_types, test_columns,
            test_engine_accuracy, test_engine_special_values, test_engine_same_bits,
            test_engine_life, test_engine_far, test_huge);

@@ -50,6 +50,12 @@ static int make_sets(bench_dense_t *dense, int sets)
     return BENCH_GOOD;
 }
 
+/* The next multiple of @p step, at least one of them. */
+static int64_t step_up(int64_t length, int64_t step)
+{
+    return length > 0 ? (length + step - 1) / step * step : step;
+}
+
 int bench_dense_create(spmm_context_t *ctx, const bench_options_t *options, int64_t rows,
                        int64_t cols, int64_t n, int sets, bench_dense_t *dense)
 {
@@ -65,10 +71,10 @@ int bench_dense_create(spmm_context_t *ctx, const bench_options_t *options, int6
     dense->cols    = cols;
     dense->n       = n;
     dense->check   = options->check;
-    dense->ldb     = by_column ? (cols > 0 ? cols : 1) : n;
-    dense->ldc     = by_column ? (rows > 0 ? rows : 1) : n;
-    dense->b_bytes = (size_t)cols * (size_t)n * elem;
-    dense->c_bytes = (size_t)rows * (size_t)n * elem;
+    dense->ldb     = step_up(by_column ? cols : n, options->ld_step);
+    dense->ldc     = step_up(by_column ? rows : n, options->ld_step);
+    dense->b_bytes = (size_t)(by_column ? n : cols) * (size_t)dense->ldb * elem;
+    dense->c_bytes = (size_t)(by_column ? n : rows) * (size_t)dense->ldc * elem;
     dense->host_b  = malloc(dense->b_bytes + 1);
     dense->host_c  = malloc(dense->c_bytes + 1);
     dense->B       = calloc((size_t)sets, sizeof *dense->B);

@@ -141,6 +141,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"compute", 0, DRIVER_WORD, .to = &o->compute, .words = tool_computes},
         {"yardstick", 0, DRIVER_WORD, .to = &o->yardstick, .words = tool_types},
         {"layout", 0, DRIVER_WORD, .to = &o->layout, .words = tool_layouts},
+        {"ld-step", 0, DRIVER_INT, .to = &o->ld_step, .least = 1, .most = 4096},
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
         {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
         {"check", 0, DRIVER_INT, .to = &o->check, .least = 1, .most = INT64_MAX},
@@ -164,6 +165,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
 
     *o   = (bench_options_t){.type       = SPMM_R_32F,
                              .layout     = SPMM_LAYOUT_ROW,
+                             .ld_step    = 1,
                              .iterations = 20,
                              .warmup     = 3,
                              .check      = 400000000,
@@ -205,6 +207,7 @@ void bench_print_help(FILE *out)
         "  --no-yardstick       no ratios: engine cusparse runs where --engines names it alone\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
+        "  --ld-step K          leading dimensions of B and C are multiples of K [1]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
         "  --reorder METHOD     order of rows: auto, none, affinity, tiles, rcm or metis [auto]\n"
         "  --executes K         products that will follow; bounds the tuning by auto [1000]\n"

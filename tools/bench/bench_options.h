@@ -45,7 +45,8 @@ typedef struct {
     spmm_compute_t compute;   /**< never AUTO after parsing */
     spmm_layout_t  layout;
     int64_t        iterations, warmup;
-    int64_t        check; /**< multiplications of the reference, at most */
+    int64_t        check;   /**< multiplications of the reference, at most */
+    int64_t        ld_step; /**< leading dimensions of B and C are multiples of it */
     bench_cache_t  cache;
     bool           also_rotate;  /**< a second timing of each product, as BENCH_ROTATE */
     bool           no_yardstick; /**< cusparse runs only where engine[] has it */

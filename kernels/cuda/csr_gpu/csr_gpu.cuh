@@ -48,6 +48,7 @@ struct CsrGroup {
     const T                 *B;                   /**< of that column */
     bool                     head        = false; /**< in a row that began in a group before */
     Sums                     sum[kLoads] = {};
+    CsrTile<Sum>             tile        = {}; /**< kColumns: where rows of C go, if anywhere */
 
     /* Lanes behind the last column read it again and store nothing: the address
      * is in use anyway. */
@@ -127,7 +128,11 @@ struct CsrGroup {
     __device__ __forceinline__ void store(int32_t row)
     {
         if constexpr (kColumns) {
-            store_columns(row);
+            if (tile.at != NULL) {
+                put_tile(row);
+            } else {
+                store_columns(row);
+            }
             return;
         }
         C *const c = (C *)dense.C + row * dense.ldc;
@@ -155,8 +160,18 @@ struct CsrGroup {
         }
     }
 
-    /** The same in column-major C.  Neighbouring rows end at about the same time, and L2 joins
-     *  their elements to whole sectors. */
+    /** To the tile that the thread block stores when all its rows are there. */
+    __device__ __forceinline__ void put_tile(int32_t row) const
+    {
+#pragma unroll
+        for (int k = 0; k < kLoads * kVector; k++) {
+            const int j = (lane + k / kVector * kLanes) * kVector + k % kVector;
+
+            tile.at[j * tile.ld + row - tile.first] = sum[k / kVector].at[k % kVector];
+        }
+    }
+
+    /** The same in column-major C, element by element. */
     __device__ __forceinline__ void store_columns(int32_t row) const
     {
 #pragma unroll

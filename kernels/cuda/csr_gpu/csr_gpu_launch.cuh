@@ -15,6 +15,26 @@
 namespace spmmi
 {
 
+/* A piece of consecutive rows, whose C is stored by columns. */
+template <typename C, class Group> __device__ __forceinline__ void run_tile(Group group, int slice)
+{
+    extern __shared__ int4 room[];
+    const int4             words = __ldg((const int4 *)(group.A.piece + blockIdx.x));
+
+    const bool whole = words.z < 0;
+
+    if (whole) {
+        group.tile = {(typename Group::Sum *)room, group.A.tile_rows + 1, words.w & INT32_MAX};
+        if (words.w < 0) {
+            group.tile.clear(Group::kWidth);
+        }
+    }
+    group.run((uint32_t)words.x, words.y);
+    if (whole) {
+        group.tile.template store<C>(group.dense, slice, Group::kWidth, -words.z);
+    }
+}
+
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
           bool kColumns>
@@ -28,6 +48,10 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
 
     follow(dense);
     if (blockIdx.x < (unsigned)A.n_pieces) {
+        if (kColumns && A.tile_rows > 0) {
+            run_tile<C>(Group(A, dense, shared, slice), slice);
+            return;
+        }
         const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
 
         Group(A, dense, shared, slice).run((uint32_t)words.x, words.y);
@@ -82,6 +106,7 @@ template <typename T, typename C> struct CsrKernels {
     static constexpr int     kVector     = 16 / (int)sizeof(T);
     static constexpr int     kEmptyShare = 256;      /**< most empty rows of a thread block */
     static constexpr int64_t kSliceBytes = 48000000; /**< of B that L2 serves at its full rate */
+    static constexpr size_t  kTileBytes  = 24000;    /**< most of a tile */
     static constexpr int     kNumber = 4, kNarrow = 6;
 
     /* Accesses of 16 bytes, narrow to wide.  Several rows of B under way per group, and registers
@@ -177,6 +202,10 @@ template <typename T, typename C> struct CsrKernels {
         const int64_t       row  = A.used_cols * (int64_t)sizeof(T);
         int                 take = from.number - 1;
 
+        while (take > 0 && tile_bytes(A, x, list[take]) > kTileBytes) {
+            take--;
+        }
+
         if (x.n == 1 && !A.by_rows) {
             return one;
         }
@@ -189,6 +218,15 @@ template <typename T, typename C> struct CsrKernels {
             }
         }
         return list[take];
+    }
+
+    /* Shared memory for the tile of a thread block. */
+    static size_t tile_bytes(const spmm_csr_pieces_t &A, const spmm_operands_t &x,
+                             const Choice &choice)
+    {
+        return x.layout == SPMM_LAYOUT_MIXED && x.n > 1 && A.tile_rows > 0
+                   ? (size_t)choice.width * (size_t)(A.tile_rows + 1) * sizeof(Sum)
+                   : 0;
     }
 
     /* Of A, the rows of B in use and C. */
@@ -231,8 +269,9 @@ template <typename T, typename C> struct CsrKernels {
         if (x.n > INT32_MAX || (A.by_rows && x.layout != SPMM_LAYOUT_ROW)) {
             return cudaErrorInvalidValue;
         }
-        dense.share = blocks > 0 ? (int32_t)ceil_div(A.n_empty, blocks) : 0;
-        code        = run(choice, blocks, A, dense, x, stream);
+        dense.share =
+            blocks > 0 && tile_bytes(A, x, choice) == 0 ? (int32_t)ceil_div(A.n_empty, blocks) : 0;
+        code = run(choice, blocks, A, dense, x, stream);
         return A.by_rows && code == cudaSuccess ? run(splits(is_aligned(x)), A.n_splits, A, dense,
                                                       blocks > 0 ? in_turn(x) : x, stream)
                                                 : code;
@@ -258,8 +297,9 @@ template <typename T, typename C> struct CsrKernels {
             dense.first  = (int32_t)j;
             dense.beside = x.follows == SPMM_FOLLOWS_BESIDE;
 
-            code = launch_first(x, true, 0, choice.kernel, dim3((unsigned)blocks, (unsigned)slices),
-                                dim3(kCsrBlock), stream, A, dense);
+            code = launch_first(x, true, tile_bytes(A, x, choice), choice.kernel,
+                                dim3((unsigned)blocks, (unsigned)slices), dim3(kCsrBlock), stream,
+                                A, dense);
             x    = in_turn(x);
         }
         return code;

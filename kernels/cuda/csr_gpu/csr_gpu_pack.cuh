@@ -182,6 +182,46 @@ template <typename Sum, int kVector, int kLoads, int kGroups> struct CsrShared {
     bool               last;
 };
 
+/** Rows of C of a thread block, by columns in shared memory. */
+template <typename Sum> struct CsrTile {
+    Sum *at;        /**< [columns of the slice][ld]; NULL: none */
+    int  ld, first; /**< first row of C */
+
+    /** Clear @p columns where no row will come. */
+    __device__ __forceinline__ void clear(int columns) const
+    {
+        for (int k = (int)threadIdx.x; k < columns * ld; k += kCsrBlock) {
+            at[k] = {};
+        }
+        __syncthreads();
+    }
+
+    /** alpha times @p rows rows, plus beta C, to columns [j, j + columns) of C: lanes run along a
+     *  column and begin where a sector does. */
+    template <typename C>
+    __device__ __forceinline__ void store(const CsrDense<Sum> &dense, int j, int columns,
+                                          int rows) const
+    {
+        constexpr int kSector = 32 / (int)sizeof(C);
+
+        __syncthreads();
+        for (int n = (int)threadIdx.x / kWarp; n < columns && j + n < dense.n;
+             n += kCsrBlock / kWarp) {
+            C *const         c    = (C *)dense.C + (j + n) * dense.ldc + first;
+            const Sum *const from = at + n * ld;
+            const int        past = (int)((uintptr_t)c / sizeof(C) % kSector);
+
+            for (int r = (int)threadIdx.x % kWarp - past; r < rows; r += kWarp) {
+                if (r >= 0) {
+                    const Sum x = dense.alpha * from[r];
+
+                    c[r] = Narrow<C>::from(dense.has_beta ? x + dense.beta * widen<Sum>(c[r]) : x);
+                }
+            }
+        }
+    }
+};
+
 } // namespace spmmi
 
 #endif /* SPMM_CSR_GPU_PACK_CUH */

@@ -13,17 +13,22 @@ enum {
     SPMM_CSR_CHAIN  = 128, /**< where pieces are rows: most entries of a part of a row, of which one
                                of up to twice as many has one */
     SPMM_CSR_CHAINS = 8,   /**< sums to which those of the parts of such a row are dealt out */
-    SPMM_CSR_SLICE  = 8,   /**< fewest columns that a kernel cuts C into, if it cuts at all */
-    SPMM_CSR_LONG   = 32,  /**< where a product waits: most entries of a row that one warp adds */
-    SPMM_CSR_WAITS  = 512  /**< and most of a row in all */
+    SPMM_CSR_TILE   = 128, /**< most rows of a piece that stores C by columns; half as many where
+                             its slice is wider than the next */
+    SPMM_CSR_TILE_BYTES = 128, /**< bytes of sums in a row of a slice */
+    SPMM_CSR_SLICE      = 8,   /**< fewest columns that a kernel cuts C into, if it cuts at all */
+    SPMM_CSR_LONG  = 32, /**< where a product waits: most entries of a row that one warp adds */
+    SPMM_CSR_WAITS = 512 /**< and most of a row in all */
 };
 
 /** What a thread block takes: the entries of consecutive rows, or a part of one long row. */
 typedef struct {
     uint32_t entry;     /**< its first */
-    int32_t  n_entries; /**< at least 1 */
-    int32_t  split;     /**< which split row this is a part of, or SPMM_CSR_WHOLE */
-    int32_t  unused;    /**< keeps pieces from straddling sectors of 32 bytes */
+    int32_t  n_entries; /**< at least 1, or of empty rows none */
+    int32_t  split;     /**< which split row this is a part of; else minus how many rows of C the
+                             piece has, or SPMM_CSR_WHOLE */
+    int32_t  row;       /**< first row of C, where tile_rows > 0; negative, by its sign bit, where
+                             rows without entries are among them */
 } spmm_csr_piece_t;
 
 /** A row that is several pieces. */
@@ -45,6 +50,8 @@ typedef struct {
     int32_t        used_cols; /**< rows of B that entries name */
     int32_t        c_rows;    /**< rows of C */
 
+    int32_t        tile_rows; /**< most rows of C of a piece, which then has consecutive ones, those
+                                   without entries among them, and stores them by columns; 0: any */
     int32_t        n_empty;
     const int32_t *empty; /**< [n_empty] rows of C of the rows of A without entries */
 

@@ -219,16 +219,21 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     f->pieces.type    = block->type;
     f->pieces.by_rows = problem->in_order;
     f->pieces.c_rows  = block->c_rows;
+    if (problem->layout == SPMM_LAYOUT_MIXED && block->row_map == NULL && !problem->in_order) {
+        f->pieces.tile_rows = spmmi_csr_tile_rows(block->n_rows, spmmi_csr_nnz(block), problem->n,
+                                                  (int64_t)spmm_type_size(block->type));
+    }
     if (problem->pattern != NULL) {
         f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
     } else {
         SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
     }
-    limit = problem->in_order ? SPMM_CSR_CHAIN
-                              : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols,
-                                                     f->device->n_sm, !problem->shares);
-    SPMM_TRY(
-        spmmi_csr_work_create(env, block, limit, problem->in_order, f->device->threads, &work));
+    limit = problem->in_order
+                ? SPMM_CSR_CHAIN
+                : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols, f->device->n_sm,
+                                       !problem->shares, f->pieces.tile_rows);
+    SPMM_TRY(spmmi_csr_work_create(env, block, limit, problem->in_order, f->pieces.tile_rows,
+                                   f->device->threads, &work));
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
         status = make_room(f, work.n_splits, problem);

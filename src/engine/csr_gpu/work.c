@@ -22,6 +22,7 @@ enum {
     LEAST_FEW = 192, /* the same where pieces are short to have few rows of B in use */
     SLICES    = 4,   /* of columns, at most, in one wave */
     LEAST_ROW = 128, /* bytes of the narrowest slice that the launcher takes for L2 */
+    LONG_MEAN = 40,  /* entries of a row, above which pieces have few rows */
     LOOKS     = 8    /* at how many pieces there are, until they are one wave */
 };
 
@@ -43,16 +44,12 @@ typedef struct {
     spmm_csr_work_t *work;                /* NULL: only count */
     int64_t          part, alone, packed; /* next piece: of a split row, of a long one, of others */
     int64_t          split, empty;
+    int64_t          open; /* entries of a piece that is not closed */
+    int32_t          open_rows;
+    bool             has_empty; /* among its rows */
     bool             by_rows;
+    int32_t          tile_rows;
 } cursor_t;
-
-static void put(const cursor_t *c, int64_t at, int64_t entry, int64_t n, int64_t split)
-{
-    if (c->work != NULL) {
-        c->work->piece[at] = (spmm_csr_piece_t){
-            .entry = (uint32_t)entry, .n_entries = (int32_t)n, .split = (int32_t)split};
-    }
-}
 
 static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, int64_t limit)
 {
@@ -67,10 +64,23 @@ static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, i
     for (int64_t k = 0; k < n && c->work != NULL; k++) {
         const int64_t from = length * k / n, to = length * (k + 1) / n;
 
-        put(c, c->part + k, entry + from, to - from, c->split);
+        c->work->piece[c->part + k] = (spmm_csr_piece_t){.entry     = (uint32_t)(entry + from),
+                                                         .n_entries = (int32_t)(to - from),
+                                                         .split     = (int32_t)c->split};
     }
     c->part += n;
     c->split++;
+}
+
+static void put_alone(cursor_t *c, int32_t row, int64_t entry, int64_t length)
+{
+    if (c->work != NULL) {
+        c->work->piece[c->alone] = (spmm_csr_piece_t){.entry     = (uint32_t)entry,
+                                                      .n_entries = (int32_t)length,
+                                                      .split     = SPMM_CSR_WHOLE,
+                                                      .row       = row};
+    }
+    c->alone++;
 }
 
 static int32_t row_of_c(const spmm_csr_t *block, int32_t i)
@@ -78,47 +88,69 @@ static int32_t row_of_c(const spmm_csr_t *block, int32_t i)
     return block->row_map == NULL ? i : block->row_map[i];
 }
 
-/* Rows up to @p limit are gathered in *open until they are enough for a piece, which ends where
- * @p entry is. */
-static void close_piece(cursor_t *c, int64_t entry, int64_t *open)
+/* Rows up to @p limit are gathered in c->open until they are enough for a piece, which ends in
+ * front of row @p end, where @p entry is. */
+static void close_piece(cursor_t *c, int32_t end, int64_t entry)
 {
-    if (*open > 0) {
-        put(c, c->packed++, entry - *open, *open, SPMM_CSR_WHOLE);
-        *open = 0;
+    if (c->open_rows == 0) {
+        return;
+    }
+    if (c->work != NULL) {
+        c->work->piece[c->packed] =
+            (spmm_csr_piece_t){.entry     = (uint32_t)(entry - c->open),
+                               .n_entries = (int32_t)c->open,
+                               .split     = c->tile_rows > 0 ? -c->open_rows : SPMM_CSR_WHOLE,
+                               .row       = (end - c->open_rows) | (c->has_empty ? INT32_MIN : 0)};
+    }
+    c->packed++;
+    c->open      = 0;
+    c->open_rows = 0;
+    c->has_empty = false;
+}
+
+/* A row without entries; a tile has it like the others. */
+static void pass_empty(const spmm_csr_t *block, int32_t i, cursor_t *c)
+{
+    if (c->work != NULL) {
+        c->work->empty[c->empty] = row_of_c(block, i);
+    }
+    c->empty++;
+    if (c->tile_rows > 0) {
+        c->open_rows++;
+        c->has_empty = true;
     }
 }
 
 static void walk(const spmm_csr_t *block, int64_t limit, cursor_t *c)
 {
-    int64_t open = 0;
-
     for (int32_t i = 0; i < block->n_rows; i++) {
         const int64_t entry = block->row_ptr[i], length = block->row_ptr[i + 1] - entry;
 
+        if (c->tile_rows > 0 && c->open_rows == c->tile_rows) {
+            close_piece(c, i, entry);
+        }
         if (length == 0) {
-            if (c->work != NULL) {
-                c->work->empty[c->empty] = row_of_c(block, i);
-            }
-            c->empty++;
+            pass_empty(block, i, c);
             continue;
         }
-        if (c->by_rows || length > limit || (open + length > limit && 2 * open > limit)) {
-            close_piece(c, entry, &open);
+        if (c->by_rows || length > limit || (c->open + length > limit && 2 * c->open > limit)) {
+            close_piece(c, i, entry);
         }
         if (length > 2 * limit) {
             put_split(c, row_of_c(block, i), entry, length, limit);
         } else if (length > limit) {
-            put(c, c->alone++, entry, length, SPMM_CSR_WHOLE);
+            put_alone(c, row_of_c(block, i), entry, length);
         } else {
-            open += length;
+            c->open += length;
+            c->open_rows++;
         }
     }
-    close_piece(c, spmmi_csr_nnz(block), &open);
+    close_piece(c, block->n_rows, spmmi_csr_nnz(block));
 }
 
-static int64_t count_pieces(const spmm_csr_t *block, int64_t limit)
+static int64_t count_pieces(const spmm_csr_t *block, int64_t limit, int32_t tile_rows)
 {
-    cursor_t c = {0};
+    cursor_t c = {.tile_rows = tile_rows};
 
     walk(block, limit, &c);
     return c.part + c.alone + c.packed;
@@ -126,10 +158,11 @@ static int64_t count_pieces(const spmm_csr_t *block, int64_t limit)
 
 /* From @p limit on the shortest pieces of which there are no more than @p slots; 0: none up to
  * @p most. */
-static int64_t fit_wave(const spmm_csr_t *block, int64_t limit, int64_t most, int64_t slots)
+static int64_t fit_wave(const spmm_csr_t *block, int64_t limit, int64_t most, int64_t slots,
+                        int32_t tile_rows)
 {
     for (int look = 0; look < LOOKS && limit <= most; look++) {
-        const int64_t pieces = count_pieces(block, limit);
+        const int64_t pieces = count_pieces(block, limit, tile_rows);
 
         if (pieces <= slots) {
             return limit;
@@ -159,12 +192,33 @@ static int64_t resident(int64_t n, int64_t size)
     return narrow && n > 8 ? (size >= 8 ? 3 : 4) : size == 4 ? 5 : 4;
 }
 
-/* Lanes of a group, by as many columns as the kernels have. */
-static int64_t lanes_of(int64_t n, int64_t vector)
+/* Bytes of a sum. */
+static int64_t sum_of(int64_t size)
 {
-    int64_t lanes = 4;
+    return size < 4 ? 4 : size;
+}
 
-    while (lanes < WARP && lanes * vector < n) {
+int32_t spmmi_csr_tile_rows(int64_t n_rows, int64_t nnz, int64_t n, int64_t size)
+{
+    if (nnz > LONG_MEAN * n_rows) {
+        return 0;
+    }
+    return n * sum_of(size) <= SPMM_CSR_TILE_BYTES ? SPMM_CSR_TILE : SPMM_CSR_TILE / 2;
+}
+
+int64_t spmmi_csr_tile_columns(int32_t tile_rows, int64_t size)
+{
+    return (int64_t)SPMM_CSR_TILE * SPMM_CSR_TILE_BYTES / (tile_rows * sum_of(size));
+}
+
+/* Lanes of a group, by as many columns as the kernels have; tiles have narrower slices. */
+static int64_t lanes_of(int32_t tile_rows, int64_t n, int64_t size)
+{
+    const int64_t vector = VECTOR / size;
+    const int64_t most   = tile_rows > 0 ? spmmi_csr_tile_columns(tile_rows, size) / vector : WARP;
+    int64_t       lanes  = 4;
+
+    while (lanes < most && lanes * vector < n) {
         lanes *= 2;
     }
     return lanes;
@@ -198,11 +252,11 @@ bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t use
 }
 
 int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm,
-                             bool alone)
+                             bool alone, int32_t tile_rows)
 {
     const int64_t nnz = spmmi_csr_nnz(block), size = (int64_t)spmm_type_size(block->type);
     const int64_t vector = VECTOR / size, slots = n_sm * resident(n, size);
-    const int64_t lanes = lanes_of(n, vector), groups = BLOCK / lanes;
+    const int64_t lanes = lanes_of(tile_rows, n, size), groups = BLOCK / lanes;
     const int64_t slices = (n + lanes * vector - 1) / (lanes * vector);
     const int64_t least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
     const int64_t most   = groups * MOST;
@@ -212,7 +266,7 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     if (alone && spmmi_csr_in_wave(block->n_rows, nnz, 0, used_cols, n, size) &&
         spmmi_csr_in_wave(block->n_rows, nnz, longest_row(block), used_cols, n, size)) {
         limit = nnz * slices / slots < least ? least : nnz * slices / slots;
-        limit = fit_wave(block, limit, most, slots / slices);
+        limit = fit_wave(block, limit, most, slots / slices, tile_rows);
     }
     if (limit == 0) {
         const bool    few    = each * (double)slices > SEVERAL;
@@ -238,10 +292,11 @@ static void fill_rows(const spmm_csr_t *block, int threads, int32_t *row)
 }
 
 spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
-                                    bool by_rows, int threads, spmm_csr_work_t *work)
+                                    bool by_rows, int32_t tile_rows, int threads,
+                                    spmm_csr_work_t *work)
 {
     const int64_t nnz   = spmmi_csr_nnz(block);
-    cursor_t      count = {.by_rows = by_rows}, at;
+    cursor_t      count = {.by_rows = by_rows, .tile_rows = tile_rows}, at;
     int64_t       pieces;
 
     memset(work, 0, sizeof *work);
@@ -267,10 +322,11 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
                                  "the entries of engine csr-gpu");
     }
     fill_rows(block, threads, work->row);
-    at = (cursor_t){.work    = work,
-                    .by_rows = by_rows,
-                    .alone   = work->n_partial,
-                    .packed  = (int64_t)work->n_partial + count.alone};
+    at = (cursor_t){.work      = work,
+                    .by_rows   = by_rows,
+                    .tile_rows = tile_rows,
+                    .alone     = work->n_partial,
+                    .packed    = (int64_t)work->n_partial + count.alone};
     walk(block, limit, &at);
     return SPMM_OK;
 }

@@ -23,11 +23,20 @@ typedef struct {
  *  of rows, so that neighbours stay neighbours.
  *  @param[in] limit    at least 1
  *  @param[in] by_rows  a piece for each row, or for each part of one that is split
+ *  @param[in] tile_rows  as in spmm_csr_pieces_t; the block has no row map then
  *  @param[in] threads  OpenMP threads, 0: as many as OpenMP likes
  *  @return SPMM_ERR_RANGE for 2^32 entries or 2^31 pieces, or more */
 spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
-                                    bool by_rows, int threads, spmm_csr_work_t *work);
+                                    bool by_rows, int32_t tile_rows, int threads,
+                                    spmm_csr_work_t *work);
 void          spmmi_csr_work_free(spmm_csr_work_t *work);
+
+/** Most rows of C of a piece that stores them by columns, so that shared memory has room for them
+ *  beside L1; 0: rows are so long that few meet in a piece, and are stored one by one.
+ *  @param[in] size  bytes of an element of B */
+int32_t spmmi_csr_tile_rows(int64_t n_rows, int64_t nnz, int64_t n, int64_t size);
+/** Columns of a slice of so many rows, at most. */
+int64_t spmmi_csr_tile_columns(int32_t tile_rows, int64_t size);
 
 /** Do all pieces of a block, in all slices of columns, come in one wave, where there may be one?
  *  Where slices are few and the rows of B in use fit into L2.
@@ -42,8 +51,9 @@ bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t use
  *  in the L1 of one multiprocessor.  Elsewhere they come in several waves.
  *  @param[in] used_cols  rows of B in use
  *  @param[in] alone      nothing else runs: thread blocks of one wave that find no multiprocessor
- *                        at once would be a second one */
+ *                        at once would be a second one
+ *  @param[in] tile_rows  as above */
 int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm,
-                             bool alone);
+                             bool alone, int32_t tile_rows);
 
 #endif /* SPMM_ENGINE_CSR_WORK_H */

@@ -54,6 +54,25 @@ def stores(page):
               f"60 MB it is {fig(many[0])} and {fig(many[1])} times as fast")
 
 
+def tiles(page):
+    def over(kind, number):
+        found = [geomean(values(select(FOLDER + "tiles.tsv", type=kind, N=n), "rows_128",
+                                over=f"rows_{number}")) for n in (8, 32, 128)]
+        return ", ".join(fig(x) for x in found[:2]) + f" and {fig(found[2])}"
+
+    work, args = "src/engine/csr_gpu/work.c", "src/engine/csr_gpu/args.h"
+    rows_most = float(code(args, r"SPMM_CSR_TILE += ([0-9]+)"))
+    soc = one(FOLDER + "tiles.tsv", type="64f", N=8, matrix="soc-Epinions1")
+    page.says(f"takes up to {fig(rows_most, 0)} consecutive rows, {fig(rows_most / 2, 0)} where "
+              f"their sums exceed {fig(float(code(args, r'SPMM_CSR_TILE_BYTES = ([0-9]+)')), 0)} "
+              "bytes",
+              f"64 rows take {over('32f', 64)} of the time of 128 in FP32, {over('64f', 64)} in "
+              f"FP64, 32 rows {over('32f', 32)}, {over('64f', 32)}",
+              f"N = 8 in FP64 in {fig(soc['rows_128'], 1)} us instead of {fig(soc['before'], 1)}",
+              f"rows have more than {fig(float(code(work, r'LONG_MEAN = ([0-9]+)')), 0)} entries "
+              "in the mean")
+
+
 def stores_tc(page):
     found = select(FOLDER + "stores_tc.tsv")
     beside = {}
@@ -191,5 +210,5 @@ def quote(pages):
     packed(pages[TRIED])
     bands(pages[TRIED])
     places(pages[TRIED])
-    for part in (short_pieces, stores, stores_tc, old_new, stamps, account):
+    for part in (short_pieces, stores, tiles, stores_tc, old_new, stamps, account):
         part(pages[PAGE])

@@ -69,13 +69,14 @@ static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, in
 
 void make_product(product_t *p, int64_t n, int64_t extra)
 {
-    const bool cols = p->problem.layout == SPMM_LAYOUT_COL;
+    const bool b_cols = p->problem.layout == SPMM_LAYOUT_COL;
+    const bool c_cols = p->problem.layout != SPMM_LAYOUT_ROW;
 
     p->n      = n;
-    p->ldb    = (cols ? p->block->n_cols : n) + extra;
-    p->ldc    = (cols ? p->block->c_rows : n) + extra + p->more_c;
-    p->b_size = (cols ? n : p->block->n_cols) * p->ldb;
-    p->c_size = (cols ? n : p->block->c_rows) * p->ldc;
+    p->ldb    = (b_cols ? p->block->n_cols : n) + extra;
+    p->ldc    = (c_cols ? p->block->c_rows : n) + extra + p->more_c;
+    p->b_size = (b_cols ? n : p->block->n_cols) * p->ldb;
+    p->c_size = (c_cols ? n : p->block->c_rows) * p->ldc;
     p->B      = device_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
     p->C      = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
     p->got    = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
@@ -98,9 +99,18 @@ double product_bound(const spmm_problem_t *problem)
                : reference_bound(problem->c_type);
 }
 
-static int64_t place(const product_t *p, int64_t ld, int64_t i, int64_t j)
+static int64_t place_of_b(const product_t *p, int64_t i, int64_t j)
 {
-    return reference_place(p->problem.layout, ld, i, j);
+    const bool cols = p->problem.layout == SPMM_LAYOUT_COL;
+
+    return reference_place(cols ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW, p->ldb, i, j);
+}
+
+static int64_t place_of_c(const product_t *p, int64_t i, int64_t j)
+{
+    const bool rows = p->problem.layout == SPMM_LAYOUT_ROW;
+
+    return reference_place(rows ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL, p->ldc, i, j);
 }
 
 /* The most that results below the normal range may lose, for each product. */
@@ -160,7 +170,7 @@ static void add_entry(const product_t *p, const double *B, int64_t k, int64_t j0
 {
     const int         parts = spmmi_type_parts(p->block->type);
     const spmm_type_t type  = spmmi_part_type(p->block->type);
-    const double     *b     = B + parts * place(p, p->ldb, p->block->col_idx[k], j0);
+    const double     *b     = B + parts * place_of_b(p, p->block->col_idx[k], j0);
     const int64_t     apart = parts * (p->problem.layout == SPMM_LAYOUT_COL ? p->ldb : 1);
     const double      re    = spmmi_value_get(type, p->block->values, parts * k);
 
@@ -194,7 +204,7 @@ static void compare_tile(const product_t *p, const double *B, int32_t i, int64_t
     for (int64_t c = 0; c < parts * width; c++) {
         const int64_t j    = c / parts;
         const int     part = (int)(c % parts);
-        const int64_t at   = parts * place(p, p->ldc, row, j0 + j) + part;
+        const int64_t at   = parts * place_of_c(p, row, j0 + j) + part;
         const double  old  = p->beta == 0.0 ? 0.0 : p->beta * spmmi_value_get(type, p->C, at);
         const double  want = p->alpha * t.sum[part][j] + old;
         const double  got  = spmmi_value_get(type, p->got, at);
@@ -244,7 +254,7 @@ static void check_rest(const product_t *p)
         const int64_t row = p->block->row_map == NULL ? i : p->block->row_map[i];
 
         for (int64_t j = 0; j < p->n; j++) {
-            seen[place(p, p->ldc, row, j)] = 1;
+            seen[place_of_c(p, row, j)] = 1;
         }
     }
     for (int64_t k = 0; k < p->c_size; k++) {

@@ -167,7 +167,7 @@ static void check(const rows_t *r, int64_t limit, bool by_rows)
 
         longest = length > longest ? length : longest;
     }
-    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, by_rows, 2, &w));
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, by_rows, 0, 2, &w));
     check_rows(r, &w, limit);
     for (int32_t s = 0; s < w.n_splits; s++) {
         check_split(r, &w, s, limit);
@@ -198,6 +198,53 @@ static void test_cover(void **state)
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
+/* Tiles have consecutive rows, as many as they say and no more than may be; with split rows they
+ * are all rows, each once; the empty ones are told. */
+static void check_tiles(const rows_t *r, int64_t limit, int32_t most)
+{
+    char            seen[MOST_ROWS] = {0};
+    spmm_csr_work_t w;
+
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, false, most, 2, &w));
+    check_rows(r, &w, limit);
+    for (int32_t s = 0; s < w.n_splits; s++) {
+        check_split(r, &w, s, limit);
+        seen[w.split[s].row]++;
+    }
+    for (int32_t p = w.n_partial; p < w.n_pieces; p++) {
+        const spmm_csr_piece_t *piece = &w.piece[p];
+        const int32_t           first = piece->row & INT32_MAX;
+        bool                    empty = false;
+
+        assert_in_range(-piece->split, 1, most);
+        assert_int_equal(r->row_ptr[first], piece->entry);
+        assert_int_equal(r->row_ptr[first - piece->split],
+                         (int64_t)piece->entry + piece->n_entries);
+        for (int32_t i = first; i < first - piece->split; i++) {
+            empty = empty || r->row_ptr[i] == r->row_ptr[i + 1];
+            seen[i]++;
+        }
+        assert_int_equal(piece->row < 0, empty);
+    }
+    for (int32_t i = 0; i < r->block.n_rows; i++) {
+        assert_int_equal(seen[i], 1);
+    }
+    spmmi_csr_work_free(&w);
+}
+
+static void test_tiles(void **state)
+{
+    static const int32_t n_rows[] = {0, 1, 2, 17, 600};
+    static const int64_t limits[] = {1, 7, 64, 1000};
+    static const int32_t most[]   = {1, 4, 32, 128};
+    rows_t               r;
+
+    for (int k = 0; k < 5 * 4 * 4 * 2; k++) {
+        make_rows(&r, n_rows[k % 5], (uint64_t)k, k < 80 ? 3 : 27, false);
+        check_tiles(&r, limits[k / 5 % 4], most[k / 20 % 4]);
+    }
+}
+
 /* Lengths at, just below and just above where pieces and rows are cut. */
 static void test_limits(void **state)
 {
@@ -222,7 +269,7 @@ static void check_too_many(rows_t *r, int64_t limit)
     const int64_t   live = spmmi_alloc_get_stats().live;
     spmm_csr_work_t w;
 
-    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, false, 1, &w),
+    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, false, 0, 1, &w),
                       SPMM_ERR_RANGE, NULL);
     assert_null(w.row);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
@@ -250,7 +297,7 @@ static void test_memory(void **state)
     make_rows(&r, 50, 3, 20, false);
     for (int fail = 0; fail < 4; fail++) {
         spmmi_alloc_inject(fail);
-        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, false, 1, &w),
+        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, false, 0, 1, &w),
                          SPMM_ERR_MEMORY);
         assert_null(w.row);
         assert_int_equal(spmmi_alloc_get_stats().live, live);
@@ -271,8 +318,8 @@ static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t use
         r.row_ptr[i + 1] = r.row_ptr[i] + length;
     }
     r.block.type = type;
-    limit        = spmmi_csr_work_limit(&r.block, n, used_cols, 4, alone);
-    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r.block, limit, false, 2, &w));
+    limit        = spmmi_csr_work_limit(&r.block, n, used_cols, 4, alone, 0);
+    spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r.block, limit, false, 0, 2, &w));
     *pieces = w.n_pieces;
     spmmi_csr_work_free(&w);
     return limit;
@@ -334,4 +381,5 @@ static void test_limit_of_large(void **state)
     assert_int_equal(limit_of(SPMM_R_64F, 100, 128, none_fits, true, &pieces), 333);
 }
 
-SPMM_TESTS(test_cover, test_limits, test_too_many, test_memory, test_limit, test_limit_of_large);
+SPMM_TESTS(test_cover, test_tiles, test_limits, test_too_many, test_memory, test_limit,
+           test_limit_of_large);
