@@ -4,7 +4,9 @@
 
     bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv
         (and of other modes, behind it)
-    bench/fit/fit.py --terms TERMS.tsv [--classes bench/fit/classes.tsv] RESULT.tsv...
+    bench/fit/fit.py --terms TERMS.tsv [--classes bench/fit/classes.tsv] [--only E,E] RESULT.tsv...
+
+With --only the constants of these engines are fitted, and those of others are the sources'.
 
 A model is a sum of terms, each seconds times a constant of at least 0.  Minimised is the mean of
 d^2 (sqrt(1 + (e / d)^2) - 1), e = log(predicted / measured), d = 0.1: squares of small errors,
@@ -151,8 +153,17 @@ def left_out(points, group):
     return out
 
 
+def by_sources(engine, points, classes, sources):
+    """Predictions as all_ways() has them, where the constants stay as the sources have them."""
+    pairs = {p: (sources[(engine, *p)], s) for p, (_, s) in points.items()}
+    real = {p: pair for p, pair in pairs.items() if not of_standins(p[0])}
+    return {"sources": pairs, "fit": pairs, "left out": pairs, "real from stand-ins": real,
+            **({"class left out": pairs} if classes else {})}
+
+
 def all_ways(engine, points, classes, sources):
-    """Constants, and predictions {way: {point: (predicted, measured)}}."""
+    """Constants, and predictions {way: {point: (predicted, measured)}}; without constants, where
+    those of the sources stay, which then are the predictions of every way."""
     c = fit(list(points.values()))
     ways = {"sources": {p: (sources[(engine, *p)], s) for p, (_, s) in points.items()},
             "fit": {p: (predict(c, t), s) for p, (t, s) in points.items()},
@@ -220,6 +231,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--terms", metavar="TERMS.tsv", required=True)
     parser.add_argument("--classes", metavar="CLASSES.tsv", help="columns matrix and class")
+    parser.add_argument("--only", metavar="E,E", type=lambda text: text.split(","))
     parser.add_argument("results", nargs="+", metavar="RESULT.tsv")
     arguments = parser.parse_args()
     groups, sources = join(arguments.terms, arguments.results)
@@ -232,8 +244,11 @@ def main():
     every = {}
     lines = []
     for (engine, constants, names), points in groups.items():
-        c, ways = all_ways(engine, points, classes, sources)
-        print(f"{engine}, {constants}: " + ", ".join(f"{n} {x:.3g}" for n, x in zip(names, c)))
+        if arguments.only and engine not in arguments.only:
+            ways = by_sources(engine, points, classes, sources)
+        else:
+            c, ways = all_ways(engine, points, classes, sources)
+            print(f"{engine}, {constants}: " + ", ".join(f"{n} {x:.3g}" for n, x in zip(names, c)))
         for way, pairs in ways.items():
             every.setdefault(way, {}).setdefault(engine, {}).update(pairs)
     for way, engines in every.items():

@@ -47,11 +47,11 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
  * window and a column, of 32 rows where all pieces are in work at once, else of 8; instructions of
  * entries, and of the ends of rows; what comes element by element; lanes of a slice beyond the last
  * column; and the longest row, as long as it is not cut: its sums meet.  Constants by
- * bench/fit/fit.py from times on one H100, those of complex types, of narrow and idle on one H200
+ * bench/fit/fit.py from times on one H100, those of complex types on one H200
  * (docs/explanation/choices.md). */
 static const double constants[3][10] = {
     {6.66, 0.800, 0.259, 0.680, 0.176, 0.175, 2.00, 0.0, 0.0, 1.65}, /* 16-bit types */
-    {6.18, 0.857, 0.312, 0.485, 0.216, 0.306, 1.06, 0.35, 0.65, 2.00},
+    {5.23, 0.866, 0.379, 0.484, 0.171, 0.510, 1.81, 0.193, 0.518, 1.78},
     {5.24, 0.892, 0.892, 0.570, 0.177, 0.912, 0.0}, /* complex types */
 };
 

@@ -60,12 +60,12 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 }
 #endif
 
-/* Of the terms below, by bench/fit/fit.py from times on one H200 (docs/explanation/choices.md):
- * 16-bit types, FP32, types of 8 bytes and more. */
+/* Of the terms below, by bench/fit/fit.py (docs/explanation/choices.md): 16-bit types, from times
+ * on one H200; FP32, types of 8 bytes and more, on one H100. */
 static const double constants[3][6] = {
     {7.60, 1.92, 1.64, 152.0, 1.18},
-    {6.48, 1.21, 0.826, 110.0, 0.540, 0.85},
-    {8.64, 1.07, 0.828, 219.0, 0.538, 0.50},
+    {7.70, 1.75, 0.550, 49.0, 0.641, 0.67},
+    {9.01, 1.60, 0.722, 55.8, 0.650, 0.48},
 };
 
 /* Column-major B and C: launches; a row of B for every entry, element by element; columns of B and

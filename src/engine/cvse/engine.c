@@ -328,8 +328,9 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
 
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
  * after the other, by rough numbers of resident warps and of columns in a slice; the longest chain
- * of blocks, and the longest row, which says more of a window with many columns.  Constants by
- * bench/fit/fit.py from times on one H100 (docs/explanation/choices.md). */
+ * of blocks, and the longest row, which says more of a window with many columns; and what comes
+ * element by element, by slices of 32 columns.  Constants by bench/fit/fit.py from times on one
+ * H100, but that of narrow, by which choices lost least (docs/explanation/choices.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -344,6 +345,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const spmm_tc_load_t   load     = spmmi_tc_load(pattern, height, SPMM_CVSE_BLOCK, cut);
     const double           team     = 4.0;
     const double warps = (load.single + team * load.team) * ceil((double)problem->n / 128.0);
+    const double whole = ceil((double)problem->n / 32.0) * 32.0 / (double)problem->n;
 
     terms[0] = (spmm_cost_term_t){"launch", 5.35, us};
     spmmi_gpu_once_terms(device, spmmi_gpu_once_s(pattern, problem, device, a_bytes),
@@ -355,7 +357,9 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     terms[5] = (spmm_cost_term_t){"chain", 0.048,
                                   fmax(load.longest_single, load.longest_team / team) * us};
     terms[6] = spmmi_gpu_longest_term(pattern, 3.72);
-    return slab_term(pattern, problem, device, terms, 7);
+    terms[7] =
+        (spmm_cost_term_t){"narrow", 3.0, whole * spmmi_gpu_narrow(problem) * terms[3].seconds};
+    return slab_term(pattern, problem, device, terms, 8);
 }
 
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
