@@ -160,7 +160,7 @@ static const char *decide(const spmm_pattern_t *before, const spmm_pattern_t *bo
     if (!spmmi_reordering_gains(NULL, before, bound, problem, &gpu)) {
         return "no order gains";
     }
-    if (!spmmi_reordering_pays(NULL, before, problem, &gpu, executes)) {
+    if (spmmi_reordering_worth(NULL, before, problem, &gpu, executes) <= 1.0) {
         return "no order pays";
     }
     return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "affinity"

@@ -3,8 +3,8 @@
  *  Acc-SpMM, algorithm 1, step II, with windows in mind: the paper follows a row by the one that
  *  has most neighbours in common with it; here it is the one that has most columns in common with
  *  all rows of its window so far, relative to the new columns it brings.  Stretches of the base
- *  order are independent of each other, so threads share them and the result
- *  does not depend on how.
+ *  order are independent of each other, so threads share them and the result does not depend on
+ *  how.
  */
 #include "partition/reorder/affinity_fill.h"
 
@@ -13,127 +13,201 @@
 
 #include "base/alloc.h"
 #include "cpu/cpu_kernels.h"
-#include "partition/reorder/row_graph.h"
 
 enum {
     WINDOW = 16, /* rows; blocks of 8 rows, chained inside, are nearly as good as if filled alone */
-    HEAVY  = 4096, /* rows of a stretch: a column with more tells little and costs much */
-    LEAST  = 1024, /* rows of the shortest stretch */
-    WORK   = 16384 /* places to look at for one row, on average and at most */
+    HEAVY  = 1024, /* rows of a stretch: a column with more tells little and costs much */
+    STRETCH = SPMM_AFFINITY_STRETCH,
+    BLOCK   = 64, /* places whose best one is sought at a time */
+    FEW     = 8   /* part of the places that share a column: fewer are looked at one by one */
 };
 
 typedef struct {
     const spmm_csr_t *block;
     const int32_t    *base;
     int32_t          *order;
-    int32_t           n, stretch;
-    spmm_columns_t    columns; /**< by place in base */
+    int32_t           n;
+    int64_t           most; /**< entries of a stretch */
 } fill_t;
 
-/** Of one thread; places count from the start of its stretch. */
+/** A stretch, as one thread has it.  Places count from its start; its columns are those that at
+ *  least two of its rows have and at most HEAVY, numbered as they come. */
 typedef struct {
-    bool    *taken;   /**< [stretch] */
-    int32_t *shared;  /**< [stretch] columns in common with the window */
-    int32_t *touched; /**< [stretch] places where shared is not zero, and taken ones */
+    int32_t  first, rows, cols;
+    int32_t *count;   /**< [n_cols of the block] rows with the column; zero between stretches */
+    int32_t *number;  /**< [n_cols of the block] of columns whose count is not zero */
+    int64_t *row_ptr; /**< [STRETCH + 1] */
+    int32_t *col;     /**< [most] by rows */
+    int64_t *col_ptr; /**< [most / 2 + 2] */
+    int32_t *place;   /**< [most] by columns */
+    int32_t *window;  /**< [most / 2] the last window that has the column */
+    float   *shared;  /**< [STRETCH] columns in common with the window */
+    float   *weight;  /**< [STRETCH] 1 / entries of the row; 0: it has its place in the order */
+    int32_t *touched; /**< [STRETCH + 1] places where shared is not zero */
     int32_t  n_touched;
-    int32_t *mark; /**< [n_cols] first place of the last window that has the column, -1 */
 } scratch_t;
 
-static int64_t length(const fill_t *f, int32_t place)
+static const int32_t *row_of(const fill_t *f, int32_t place, int64_t *length)
 {
-    const int32_t i = f->base[place];
+    const int64_t *ptr = &f->block->row_ptr[f->base[place]];
 
-    return f->block->row_ptr[i + 1] - f->block->row_ptr[i];
+    *length = ptr[1] - ptr[0];
+    return f->block->col_idx + ptr[0];
 }
 
-/* First of list[from .. to - 1] that is no less than @p place. */
-static int64_t lower_bound(const int32_t *list, int64_t from, int64_t to, int32_t place)
+/* Columns of the stretch, and their rows. */
+static void number_columns(const fill_t *f, scratch_t *s)
 {
-    while (from < to) {
-        const int64_t mid = from + (to - from) / 2;
+    int64_t length, n = 0;
 
-        if (list[mid] < place) {
-            from = mid + 1;
-        } else {
-            to = mid;
+    for (int32_t p = 0; p < s->rows; p++) {
+        const int32_t *col = row_of(f, s->first + p, &length);
+
+        s->weight[p] = 1.0F / (float)length;
+        for (int64_t k = 0; k < length; k++) {
+            s->count[col[k]]++;
         }
     }
-    return from;
-}
+    s->cols = 0;
+    for (int32_t p = 0; p < s->rows; p++) {
+        const int32_t *col = row_of(f, s->first + p, &length);
 
-/* A column has come into the window: the rows that have it too share one more. */
-static void share(const fill_t *f, scratch_t *s, int32_t col, int32_t first, int32_t last)
-{
-    const int32_t *place = f->columns.row;
-    const int64_t  end   = f->columns.ptr[col + 1];
-    int64_t        k     = lower_bound(place, f->columns.ptr[col], end, first);
+        s->row_ptr[p] = n;
+        for (int64_t k = 0; k < length; k++) {
+            int32_t *const count = &s->count[col[k]];
 
-    if (k + HEAVY < end && place[k + HEAVY] < last) {
-        return;
+            if (*count > 1 && *count <= HEAVY) {
+                s->number[col[k]]   = s->cols;
+                s->col_ptr[s->cols] = *count;
+                s->window[s->cols]  = -1;
+                s->cols++;
+                *count = -1;
+            }
+            if (*count < 0) {
+                s->col[n++] = s->number[col[k]];
+            }
+        }
     }
-    for (; k < end && place[k] < last; k++) {
-        const int32_t p = place[k] - first;
+    s->row_ptr[s->rows] = n;
+    for (int32_t p = 0; p < s->rows; p++) {
+        const int32_t *col = row_of(f, s->first + p, &length);
 
-        if (!s->taken[p] && s->shared[p]++ == 0) {
-            s->touched[s->n_touched++] = p;
+        for (int64_t k = 0; k < length; k++) {
+            s->count[col[k]] = 0;
         }
     }
 }
 
-/* The next row of a window.  shared^2 / length: rows that bring little new go first, and among
- * those that fit equally well the longer one; over real matrices it left fewer (window, column)
- * pairs than the columns in common alone and than their share of the union.  -1: no row fits. */
-static int32_t pick(const fill_t *f, scratch_t *s, int32_t first)
+static void list_places(scratch_t *s)
 {
-    double  most = 0.0;
-    int32_t best = -1, kept = 0;
+    int64_t at = 0;
 
-    for (int32_t k = 0; k < s->n_touched; k++) {
-        const int32_t p = s->touched[k];
-        double        score;
+    for (int32_t c = 0; c < s->cols; c++) {
+        const int64_t count = s->col_ptr[c];
 
-        if (s->taken[p]) {
+        s->col_ptr[c] = at;
+        at += count;
+    }
+    for (int32_t p = 0; p < s->rows; p++) {
+        for (int64_t k = s->row_ptr[p]; k < s->row_ptr[p + 1]; k++) {
+            s->place[s->col_ptr[s->col[k]]++] = p;
+        }
+    }
+    for (int32_t c = s->cols; c > 0; c--) {
+        s->col_ptr[c] = s->col_ptr[c - 1];
+    }
+    s->col_ptr[0] = 0;
+}
+
+/* The columns of a row come into the window: the rows that have them too share more. */
+static void share(scratch_t *s, int32_t p, int32_t window)
+{
+    int32_t n = s->n_touched;
+
+    for (int64_t k = s->row_ptr[p]; k < s->row_ptr[p + 1]; k++) {
+        const int32_t c = s->col[k];
+
+        if (s->window[c] == window) {
             continue;
         }
-        s->touched[kept++] = p;
-        score = (double)s->shared[p] * (double)s->shared[p] / (double)length(f, first + p);
+        s->window[c] = window;
+        for (int64_t j = s->col_ptr[c]; j < s->col_ptr[c + 1]; j++) {
+            const int32_t q = s->place[j];
+
+            s->touched[n] = q;
+            n += s->shared[q] == 0.0F;
+            s->shared[q] += 1.0F;
+        }
+    }
+    s->n_touched = n;
+}
+
+static float score_of(const scratch_t *s, int32_t p)
+{
+    return s->shared[p] * s->shared[p] * s->weight[p];
+}
+
+static int32_t pick_touched(const scratch_t *s)
+{
+    float   most = 0.0F;
+    int32_t best = -1;
+
+    for (int32_t k = 0; k < s->n_touched; k++) {
+        const int32_t p     = s->touched[k];
+        const float   score = score_of(s, p);
+
         if (score > most || (score == most && p < best)) {
             most = score;
             best = p;
         }
     }
-    s->n_touched = kept;
     return best;
 }
 
-/* One window, its first row in place @p p; returns the end.  What the last row left in shared then
- * tells where to go on. */
-static int32_t fill_window(const fill_t *f, scratch_t *s, int32_t p, int32_t out, int32_t first,
-                           int32_t last)
+static float best_of(const scratch_t *s, int32_t from, int32_t to)
 {
-    const int32_t window = out;
+    float most = 0.0F;
 
+#pragma omp simd reduction(max : most)
+    for (int32_t p = from; p < to; p++) {
+        const float score = score_of(s, p);
+
+        most = score > most ? score : most;
+    }
+    return most;
+}
+
+/* The next row of a window.  shared^2 / length: rows that bring little new go first, and among
+ * those that fit equally well the longer one; over real matrices it left fewer (window, column)
+ * pairs than the columns in common alone and than their share of the union.  -1: no row fits. */
+static int32_t pick(const scratch_t *s)
+{
+    float   most = 0.0F;
+    int32_t from = -1;
+
+    if (s->n_touched < s->rows / FEW) {
+        return pick_touched(s);
+    }
+    for (int32_t p = 0; p < s->rows; p += BLOCK) {
+        const float score = best_of(s, p, s->rows - p < BLOCK ? s->rows : p + BLOCK);
+
+        if (score > most) {
+            most = score;
+            from = p;
+        }
+    }
+    while (from >= 0 && score_of(s, from) != most) {
+        from++;
+    }
+    return from;
+}
+
+static void forget(scratch_t *s)
+{
     for (int32_t k = 0; k < s->n_touched; k++) {
-        s->shared[s->touched[k]] = 0;
+        s->shared[s->touched[k]] = 0.0F;
     }
     s->n_touched = 0;
-    while (p >= 0) {
-        const int32_t i = f->base[first + p];
-
-        s->taken[p]     = true;
-        s->shared[p]    = 0;
-        f->order[out++] = i;
-        for (int64_t k = f->block->row_ptr[i]; k < f->block->row_ptr[i + 1]; k++) {
-            const int32_t col = f->block->col_idx[k];
-
-            if (s->mark[col] != window) {
-                s->mark[col] = window;
-                share(f, s, col, first, last);
-            }
-        }
-        p = out - window < WINDOW ? pick(f, s, first) : -1;
-    }
-    return out;
 }
 
 /* Windows follow each other like rows do: the next begins with the row closest to the last; where
@@ -141,95 +215,103 @@ static int32_t fill_window(const fill_t *f, scratch_t *s, int32_t p, int32_t out
  * filled up with what follows. */
 static void fill_stretch(const fill_t *f, scratch_t *s, int32_t first)
 {
-    const int32_t last = f->n - first < f->stretch ? f->n : first + f->stretch;
-    int32_t       out = first, next = 0;
+    int32_t out = 0, next = 0, in_window = WINDOW, window = -1;
 
-    memset(s->taken, 0, (size_t)(last - first) * sizeof *s->taken);
-    memset(s->shared, 0, (size_t)(last - first) * sizeof *s->shared);
+    s->first = first;
+    s->rows  = f->n - first < STRETCH ? f->n - first : STRETCH;
+    number_columns(f, s);
+    list_places(s);
+    memset(s->shared, 0, (size_t)s->rows * sizeof *s->shared);
     s->n_touched = 0;
-    while (out < last) {
-        int32_t p = pick(f, s, first);
+    while (out < s->rows) {
+        int32_t p = pick(s);
 
-        if (p < 0) {
-            while (s->taken[next]) {
-                next++;
-            }
-            p = next;
+        if (p < 0 || in_window == WINDOW) {
+            forget(s);
+            in_window = 0;
+            window++;
         }
-        out = fill_window(f, s, p, out, first, last);
+        while (p < 0 && s->weight[next] == 0.0F) {
+            next++;
+        }
+        p                       = p < 0 ? next : p;
+        f->order[first + out++] = f->base[first + p];
+        s->weight[p]            = 0.0F;
+        in_window++;
+        share(s, p, window);
     }
 }
 
-/* Places that share() looks at for one row, on average and at most. */
-static double work_per_row(const spmm_csr_t *block, const spmm_columns_t *columns, int32_t n,
-                           int32_t stretch)
+static spmm_status_t scratch_create(spmm_env_t *env, const fill_t *f, scratch_t *s)
 {
-    double work = 0.0;
-
-    for (int32_t c = 0; c < block->n_cols; c++) {
-        for (int64_t k = columns->ptr[c], start = k; k < columns->ptr[c + 1]; k++) {
-            if (k + 1 == columns->ptr[c + 1] ||
-                columns->row[k + 1] / stretch != columns->row[k] / stretch) {
-                const int64_t rows = k + 1 - start, windows = stretch / WINDOW;
-
-                if (rows <= HEAVY) {
-                    work += (double)rows * (double)(rows < windows ? rows : windows);
-                }
-                start = k + 1;
-            }
-        }
-    }
-    return work / n;
-}
-
-static spmm_status_t fill_all(spmm_env_t *env, const fill_t *f, int team, scratch_t *scratch)
-{
-    const int32_t n_stretches = f->n / f->stretch + (f->n % f->stretch != 0);
-
-    for (int t = 0; t < team; t++) {
-        scratch_t *s = &scratch[t];
-
-        SPMM_NEW(s->taken, f->stretch);
-        SPMM_NEW(s->shared, f->stretch);
-        SPMM_NEW(s->touched, f->stretch);
-        SPMM_NEW(s->mark, f->block->n_cols);
-        if (s->taken == NULL || s->shared == NULL || s->touched == NULL || s->mark == NULL) {
-            return spmmi_fail_memory(&env->err, (int64_t)f->stretch + f->block->n_cols,
-                                     sizeof *s->mark, "an order of rows");
-        }
-        memset(s->mark, 0xff, (size_t)f->block->n_cols * sizeof *s->mark); /* -1 */
-    }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
-    for (int32_t k = 0; k < n_stretches; k++) {
-        fill_stretch(f, &scratch[omp_get_thread_num()], k * f->stretch);
+    SPMM_NEW_ZERO(s->count, f->block->n_cols);
+    SPMM_NEW(s->number, f->block->n_cols);
+    SPMM_NEW(s->row_ptr, STRETCH + 1);
+    SPMM_NEW(s->col, f->most);
+    SPMM_NEW(s->col_ptr, f->most / 2 + 2);
+    SPMM_NEW(s->place, f->most);
+    SPMM_NEW(s->window, f->most / 2 + 1);
+    SPMM_NEW(s->shared, STRETCH);
+    SPMM_NEW(s->weight, STRETCH);
+    SPMM_NEW(s->touched, STRETCH + 1);
+    if (s->count == NULL || s->number == NULL || s->row_ptr == NULL || s->col == NULL ||
+        s->col_ptr == NULL || s->place == NULL || s->window == NULL || s->shared == NULL ||
+        s->weight == NULL || s->touched == NULL) {
+        return spmmi_fail_memory(&env->err, f->most + f->block->n_cols, 3 * sizeof *s->col,
+                                 "an order of rows");
     }
     return SPMM_OK;
 }
 
-static void free_scratch(scratch_t *scratch, int team)
+static void scratch_free(scratch_t *s)
 {
-    for (int t = 0; scratch != NULL && t < team; t++) {
-        spmmi_free_all(scratch[t].taken, scratch[t].shared, scratch[t].touched, scratch[t].mark);
+    spmmi_free_all(s->count, s->number, s->row_ptr, s->col, s->col_ptr, s->place, s->window,
+                   s->shared, s->weight, s->touched);
+}
+
+/* Entries of the longest stretch. */
+static int64_t most_entries(const fill_t *f)
+{
+    int64_t most = 0, total = 0;
+
+    for (int32_t p = 0; p < f->n; p++) {
+        int64_t length;
+
+        (void)row_of(f, p, &length);
+        total = p % STRETCH == 0 ? length : total + length;
+        most  = total > most ? total : most;
     }
-    spmmi_free(scratch);
+    return most;
+}
+
+static spmm_status_t fill_all(spmm_env_t *env, const fill_t *f, int team, scratch_t *scratch)
+{
+    for (int t = 0; t < team; t++) {
+        SPMM_TRY(scratch_create(env, f, &scratch[t]));
+    }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
+    for (int64_t first = 0; first < f->n; first += STRETCH) {
+        fill_stretch(f, &scratch[omp_get_thread_num()], (int32_t)first);
+    }
+    return SPMM_OK;
 }
 
 spmm_status_t spmmi_affinity_fill(spmm_env_t *env, const spmm_csr_t *block, const int32_t *base,
-                                  int32_t n, int32_t stretch, int threads, int32_t *order)
+                                  int32_t n, int threads, int32_t *order)
 {
-    const int     team = spmmi_cpu_team(threads);
-    fill_t        f    = {.block = block, .base = base, .order = order, .n = n, .stretch = stretch};
+    const int32_t stretches = n / STRETCH + 1;
+    const int     most = spmmi_cpu_team(threads), team = most < stretches ? most : stretches;
+    fill_t        f = {.block = block, .base = base, .order = order, .n = n};
     scratch_t    *scratch;
     spmm_status_t status;
 
-    SPMM_TRY(spmmi_columns_create(env, block, base, n, &f.columns));
-    while (f.stretch > LEAST && work_per_row(block, &f.columns, n, f.stretch) > WORK) {
-        f.stretch /= 2;
-    }
+    f.most = most_entries(&f);
     status = SPMM_NEW_ZERO(scratch, team) == NULL
                  ? spmmi_fail_memory(&env->err, team, sizeof *scratch, "an order of rows")
                  : fill_all(env, &f, team, scratch);
-    free_scratch(scratch, team);
-    spmmi_columns_free(&f.columns);
+    for (int t = 0; scratch != NULL && t < team; t++) {
+        scratch_free(&scratch[t]);
+    }
+    spmmi_free(scratch);
     return status;
 }

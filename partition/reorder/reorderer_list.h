@@ -3,6 +3,7 @@
  * spmmi_reorderer_x`, in the order they are listed. */
 SPMM_REORDERER(none)
 SPMM_REORDERER(affinity)
+SPMM_REORDERER(sorted)
 SPMM_REORDERER(tiles)
 SPMM_REORDERER(rcm)
 SPMM_REORDERER(metis)

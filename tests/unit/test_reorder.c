@@ -9,6 +9,7 @@
 
 #include "engine/tc/windows.h"
 #include "matrix/generate/shuffle.h"
+#include "partition/reorder/affinity_fill.h"
 #include "partition/reorder/reorder.h"
 
 static int32_t *order_of(const spmm_reorderer_t *method, const spmm_csr_t *block, int threads)
@@ -96,13 +97,15 @@ static void test_threads(void **state)
     const char *const specs[] = {"rmat:scale=15,degree=8", "stencil5:nx=210,ny=190,shuffle=1",
                                  "uniform:rows=40000,cols=3000,degree=5"};
 
-    for (size_t k = 0; k < 2 * sizeof specs / sizeof specs[0]; k++) {
-        const spmm_reorderer_t *method =
-            k % 2 == 0 ? &spmmi_reorderer_affinity : &spmmi_reorderer_tiles;
-        spmm_csr_t block;
-        int32_t   *alone;
+    const spmm_reorderer_t *const methods[] = {&spmmi_reorderer_affinity, &spmmi_reorderer_sorted,
+                                               &spmmi_reorderer_tiles};
 
-        format_case_matrix(specs[k / 2], SPMM_R_32F, &block);
+    for (size_t k = 0; k < 3 * sizeof specs / sizeof specs[0]; k++) {
+        const spmm_reorderer_t *method = methods[k % 3];
+        spmm_csr_t              block;
+        int32_t                *alone;
+
+        format_case_matrix(specs[k / 3], SPMM_R_32F, &block);
         alone = order_of(method, &block, 1);
         for (int threads = 2; threads <= 5; threads++) {
             int32_t *order = order_of(method, &block, threads);
@@ -115,23 +118,23 @@ static void test_threads(void **state)
     }
 }
 
-/* Rows that lie near those which they share columns with stay in a sixteenth of the rows, so that
- * threads can share the work; others find their like farther away. */
-static void test_short_stretches(void **state)
+/* Rows that lie near those which they share columns with stay in their stretch, so that threads can
+ * share the work; others find their like farther away. */
+static void test_stretches(void **state)
 {
     const char *const specs[] = {"stencil9:nx=200,ny=200", "stencil9:nx=200,ny=200,shuffle=1"};
-    const int32_t     stretch = 40000 / 16 + 1;
 
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 4; k++) {
         int32_t    far = 0, *order;
         spmm_csr_t block;
 
-        format_case_matrix(specs[k], SPMM_R_32F, &block);
-        order = order_of(&spmmi_reorderer_affinity, &block, 2);
+        format_case_matrix(specs[k / 2], SPMM_R_32F, &block);
+        order =
+            order_of(k % 2 == 0 ? &spmmi_reorderer_affinity : &spmmi_reorderer_sorted, &block, 2);
         for (int32_t i = 0; i < block.n_rows; i++) {
-            far += order[i] / stretch != i / stretch;
+            far += order[i] / SPMM_AFFINITY_STRETCH != i / SPMM_AFFINITY_STRETCH;
         }
-        assert_int_equal(far > 0, k == 1);
+        assert_int_equal(far > 0, k / 2 == 1);
         free(order);
         spmmi_csr_free(&block);
     }
@@ -153,15 +156,18 @@ static void test_shuffled(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         for (int height = 8; height <= 16; height += 8) {
             spmm_csr_t given, shuffled;
-            int64_t    after;
+            int64_t    after, sorted;
 
             format_case_matrix(cases[k].given, SPMM_R_32F, &given);
             format_case_matrix(cases[k].shuffled, SPMM_R_32F, &shuffled);
-            after = pairs_after(&spmmi_reorderer_affinity, &shuffled, height);
-            print_message("%s, windows of %d rows: %lld pairs, shuffled %lld, reordered %lld\n",
-                          cases[k].given, height, (long long)pairs_of(&given, height),
-                          (long long)pairs_of(&shuffled, height), (long long)after);
+            after  = pairs_after(&spmmi_reorderer_affinity, &shuffled, height);
+            sorted = pairs_after(&spmmi_reorderer_sorted, &shuffled, height);
+            print_message(
+                "%s, windows of %d rows: %lld pairs, shuffled %lld, reordered %lld, sorted %lld\n",
+                cases[k].given, height, (long long)pairs_of(&given, height),
+                (long long)pairs_of(&shuffled, height), (long long)after, (long long)sorted);
             assert_true(after <= pairs_of(&given, height));
+            assert_true((double)sorted <= 0.75 * (double)pairs_of(&shuffled, height));
             assert_true((double)after <= 0.7 * (double)pairs_of(&shuffled, height));
             spmmi_csr_free(&given);
             spmmi_csr_free(&shuffled);
@@ -424,6 +430,6 @@ static void test_callers(void **state)
     assert_true(after.sa_handler == before.sa_handler);
 }
 
-SPMM_TESTS(test_permutations, test_matrices, test_threads, test_short_stretches, test_shuffled,
+SPMM_TESTS(test_permutations, test_matrices, test_threads, test_stretches, test_shuffled,
            test_kinds, test_tiles, test_rcm_path, test_permute, test_names, test_callers,
            test_memory);

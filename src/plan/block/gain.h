@@ -18,10 +18,10 @@ spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern);
  *  runs. */
 double spmmi_best_time(const char *engine, const spmm_pattern_t *pattern,
                        const spmm_problem_t *problem, const spmm_device_t *device);
-/** May what affinity takes come back in @p executes products (as the option), if its order
- *  is the best thinkable? */
-bool spmmi_reordering_pays(const char *engine, const spmm_pattern_t *before,
-                           const spmm_problem_t *problem, const spmm_device_t *device,
-                           int64_t executes);
+/** What @p executes products (as the option) would save in the best thinkable order, over the least
+ *  at which order `sorted` has been seen to come back. */
+double spmmi_reordering_worth(const char *engine, const spmm_pattern_t *before,
+                              const spmm_problem_t *problem, const spmm_device_t *device,
+                              int64_t executes);
 
 #endif /* SPMM_PLAN_GAIN_H */

@@ -16,6 +16,10 @@
 /* Measuring sees all of it. */
 static const double worth_measuring = 0.98;
 
+/* Where so many times the least is at stake, communities of rows pay as well; below that an order
+ * is looked into further if it leaves at most such a share of the pairs. */
+static const double much = 10.0, promising = 0.7;
+
 /* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
                              const spmm_reorderer_t *method, spmm_permuted_t *p)
@@ -70,28 +74,32 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
     return SPMM_OK;
 }
 
-/* Affinity, if it gains, or to be measured.  A block that it cannot take, for its size or for want
+/* An order, if it gains, or to be measured.  A block that it cannot take, for its size or for want
  * of memory, stays as it is. */
 static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
-    const char          *engine = o->engine;
-    const bool           named  = engine != NULL && strcmp(engine, "auto") != 0;
-    spmm_reordering_t   *r      = &block->reordering;
-    const spmm_pattern_t before = block->pattern; /* borrows the windows */
-    const spmm_pattern_t bound  = spmmi_reordering_bound(&before);
-    spmm_permuted_t      p;
-    spmm_status_t        status;
+    const char             *engine = o->engine;
+    const bool              named  = engine != NULL && strcmp(engine, "auto") != 0;
+    spmm_reordering_t      *r      = &block->reordering;
+    const spmm_pattern_t    before = block->pattern; /* borrows the windows */
+    const spmm_pattern_t    bound  = spmmi_reordering_bound(&before);
+    const spmm_reorderer_t *method;
+    double                  worth;
+    spmm_permuted_t         p;
+    spmm_status_t           status;
 
     if (!spmmi_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
     }
-    if (!spmmi_reordering_pays(engine, &before, problem, plan->device, o->executes)) {
+    worth = spmmi_reordering_worth(engine, &before, problem, plan->device, o->executes);
+    if (worth <= 1.0) {
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    status = permute(plan, block, &spmmi_reorderer_affinity, &p);
+    method = worth < much ? &spmmi_reorderer_sorted : &spmmi_reorderer_affinity;
+    status = permute(plan, block, method, &p);
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
         spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         spmmi_error_clear(&plan->env->err);
@@ -99,12 +107,14 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         return SPMM_OK;
     }
     SPMM_TRY(status);
-    r->method = &spmmi_reorderer_affinity;
+    r->method = method;
     r->before = before.tc;
     r->after  = p.pattern.tc;
-    r->why    = "affinity makes no engine much faster";
-    if (plan->tune != SPMM_TUNE_NONE && !named &&
-        spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
+    r->why    = "it makes no engine much faster";
+    if (worth < much && !spmmi_has_fewer_pairs(&before, &p.pattern, promising)) {
+        spmmi_permuted_free(&p);
+    } else if (plan->tune != SPMM_TUNE_NONE && !named &&
+               spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
         spmmi_permuted_free(&block->rival); /* of a blockset that there was no memory for */
         block->rival = p;
     } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {

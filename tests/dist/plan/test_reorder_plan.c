@@ -2,11 +2,13 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 DEVICE cuda */
 /** @file test_reorder_plan.c  Plans whose blocks are multiplied in another order of rows. */
+#include <math.h>
+
 #include "plan/block/gain.h"
 #include "plan/plan.h"
 #include "plan_case.h"
 
-static const char *const methods[] = {"none", "affinity", "rcm", "auto", "tiles",
+static const char *const methods[] = {"none", "affinity", "sorted", "rcm", "auto", "tiles",
 #ifdef SPMM_HAVE_METIS
                                       "metis"
 #endif
@@ -161,6 +163,11 @@ static void test_gains(void **state)
     assert_int_equal(after.tc.pairs[2], 1875000);
     assert_true(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
     assert_true(spmmi_reordering_gains("hrpb", &before, &after, &problem, &gpu));
+    /* What is at stake grows with the products to come, 1000 where nobody says. */
+    assert_true(spmmi_reordering_worth(NULL, &before, &problem, &gpu, 0) > 0.0);
+    assert_true(fabs(spmmi_reordering_worth(NULL, &before, &problem, &gpu, 3000) /
+                         spmmi_reordering_worth(NULL, &before, &problem, &gpu, 0) -
+                     3.0) < 1e-9);
     assert_false(spmmi_reordering_gains("cusparse", &before, &after, &problem, &gpu));
     after             = before; /* too little */
     after.tc.pairs[0] = 38000000;

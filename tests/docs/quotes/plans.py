@@ -81,13 +81,19 @@ def choices(page):
         "2.8 to 25 ns for each entry to scan and 3.6 to 12 ns to make BitTCF",
     )
     page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
-    page.noted_table("trial", "| tried | outcome |", 27)
-    # bench/fit/fit.py from engines/lot.tsv, engines/tf32.tsv, 32f.tsv, 64f.tsv, single_gpu_more.tsv
-    page.noted_table("log", "| engine | times | without the terms |", 28)
-    page.noted_table("log", "| mode | choices | without | worst |", 25)
-    page.noted("log", "with classes left out lose 7.0 % in FP32 and 1.2 % in FP64")
-    drawn = {r["matrix"] for r in rows("engines/lot.tsv")}
-    page.says(f"{fig(len(drawn), 0)} matrices on one H200;")
+    page.noted_table("trial", "| tried | outcome |", 36)
+    # bench/fit/fit.py from trials/models.tsv and engines/lot.tsv
+    page.noted_table("log", "| mode | choices by lot | as they were |", 21)
+    drawn = {(r["matrix"], r["N"]) for r in rows("engines/lot.tsv")}
+    real = {m for m, _ in drawn if not m.startswith("syn-")}
+    page.says(f"{len({n for m, n in drawn})} widths",)
+    page.noted("log", "class left out: 11.0, 9.3 and 10.8 % in the median, 33, 31 and 32 % at\nthe "
+               "90th percentile", "the choice lost 24 % at", "brings that to 5.2 % (87 choices)",
+               "loses 13 % in FP32 and in\nFP64 (130 choices each), at worst 4.0")
+    page.noted("trial", "with classes left out 2.0, 1.6 and 1.0 %", "but 2.1, 2.1 and 0.9 % at N",
+               "3.9, 4.0 and 2.0 % at the widths")
+    page.says(f"three for each of {fig(len(real), 0)} real matrices and two for each of "
+              f"{fig(len({m for m, _ in drawn} - real), 0)} stand-ins")
     page.noted("trial", "bring more than 1.19")
 
 
@@ -167,8 +173,9 @@ def reordering(page):
     page.noted(
         "definition",
         "100,000 products to come",
-        "With the default of 1000 products",
-        "0.16 us of host time per entry",
+        "But what `sorted` takes comes back in 1000 products",
+        "N = 512, 1000 products",
+        "with stretches of\n16,384 rows",
         "2 % fewer pairs",
         "measured 2 % faster",
         "predicted to gain 5 %",
@@ -176,20 +183,56 @@ def reordering(page):
 
 
 def stretches(page):
-    """Short stretches of affinity, where they are taken and where not."""
-    source = "partition/reorder/affinity.c"
-    near = float(code(source, r"near_spread = ([\d.]+)"))
-    more = {}
-    for r in rows("patterns/stretches.tsv"):
-        more.setdefault(r["spread"] <= near, []).append(r["pairs8_short"] / r["pairs8_long"])
+    """What orders affinity and sorted leave, take and bring."""
+    base, fill = "partition/reorder/affinity_base.c", "partition/reorder/affinity_fill"
     page.says(
-        f"stretches of up to {fig(code(source, r'LONG +  *= ([0-9]+)'), 0)} consecutive rows",
-        f"{fig(code(source, r'SHORT = ([0-9]+)'), 0)} at least, if those have at most "
-        f"{fig(near, 1)} times as many columns",
-        f"On {fig(len(more[True]), 0)} real matrices that leaves {fig(geomean(more[True]))} times "
-        f"the pairs at height 8, {fig(max(more[True]))} at most; on {fig(len(more[False]), 0)} "
-        "others",
-        f"it would leave {fig(geomean(more[False]))} times, up to {fig(max(more[False]))}",
+        f"stretches of {fig(code(fill + '.h', r'AFFINITY_STRETCH = ([0-9]+)'), 0)} consecutive",
+        f"used in {fig(code(base, r'good_spread = ([0-9.]+)'), 1)} stretches of the",
+        f"than {fig(code(fill + '.c', r'HEAVY += ([0-9]+)'), 0)} rows in a stretch",
+    )
+    left = {o: select("patterns/sorted.tsv", order=o) for o in ("affinity", "sorted")}
+    means = {o: [fig(geomean(values(f, f"ratio{h}"))) for h in (8, 16)] for o, f in left.items()}
+    page.says(
+        f"Over {fig(len(left['sorted']), 0)} real matrices `affinity` leaves "
+        f"{means['affinity'][0]} of the pairs at height 8 and {means['affinity'][1]} at height 16, "
+        f"in the geometric mean, `sorted` {means['sorted'][0]} and {means['sorted'][1]}"
+    )
+    tried = "patterns/order_times.tsv"
+    both = {o: [geomean(r["cusparse_ms"] / min(r["none_ms"], r[f"{o}_ms"])
+                        for r in select(tried, N=n)) for n in (128, 512)]
+            for o in ("none", "affinity", "sorted")}
+    back = [sum(1000 * (r["none_ms"] - r["sorted_ms"]) > r["sorted_order_ms"]
+                for r in select(tried, N=n)) for n in (128, 512)]
+    most = ("ca-AstroPh", "wiki_squirrel", "rgg_n_2_15_s0", "fb_media")
+    page.says(
+        f"Orders by name on {fig(len(select(tried, N=128)), 0)} real matrices in TF32",
+        f"make the fastest of both ways {fig(both['sorted'][0])} of cuSPARSE at N = 128 by "
+        f"`sorted` and {fig(both['affinity'][0])} by `affinity`, instead of "
+        f"{fig(both['none'][0])}, and {fig(both['sorted'][1])} and {fig(both['affinity'][1])} "
+        f"instead of {fig(both['none'][1])} at N = 512",
+        f"on {back[0]} of the 40 at N = 128 and on {back[1]} at N = 512",
+        "leave at most "
+        f"{fig(max(r['ratio8'] for r in left['sorted'] if r['matrix'] in most))} of the pairs:",
+    )
+    for matrix in (*most, "musae_git", "email-Enron", "soc-Epinions1"):
+        row = one(tried, matrix=matrix, N=512)
+        page.row(matrix, *(fig(x, 1) for o in ("sorted", "affinity")
+                           for x in (1000 * (row["none_ms"] - row[f"{o}_ms"]),
+                                     row[f"{o}_order_ms"])))
+    each = {o: [1000 * r[f"{o}_order_ms"] / r["nnz"] for r in rows(tried)]
+            for o in ("sorted", "affinity")}
+    page.says(
+        f"`sorted` takes {fig(min(each['sorted']))} to {fig(max(each['sorted']))} us for each "
+        "entry",
+        f"and `affinity` {fig(min(each['affinity']))} to {fig(max(each['affinity']))} us on those "
+        f"{fig(len(select(tried, N=128)), 0)} matrices",
+    )
+    order = "src/plan/block/order.c"
+    page.says(
+        f"over {fig(1e6 * code('src/plan/block/gain.c', r'entry_s += ([0-9.e-]+)'))} us for each "
+        "entry",
+        f"up to {fig(code(order, r'much = ([0-9.]+)'), 0)} | `sorted`, looked into further where "
+        f"it leaves at most {fig(code(order, r'promising = ([0-9.]+)'), 1)} of the pairs",
     )
 
 
