@@ -400,6 +400,7 @@ def slabs_end(page):
             more.append(row["us"] - both)
     page.says(f"leave {fig(min(left), 1)} to {fig(max(left), 1)} us of what is wanted for all else,"
               f" which takes {fig(min(more), 1)} to {fig(max(more), 1)}:")
+    slab_units(page)
     page.noted("log", "takes 3.7 to 3.9 us", "within 8 % of all slabs")
     page.noted("arithmetic", "128 bytes in a cycle of 1.755 GHz", "by 1.2 than `dense`",
                "25 to 35 % more", "20 weights, N = 256 and 512")
@@ -412,6 +413,23 @@ def slabs_end(page):
         first += [(key, r["us"])] if r["place"] == 0 else []
     page.says(f"took {fig(geomean(us / best[key] for key, us in first))} of the time of the "
               "fastest")
+
+
+def slab_units(page):
+    """The same kernels by what their units have to do; windows of 8 rows, vectors of 21 bytes."""
+    most = []
+    for v, zeros in ((2, 95), (1, 97)):
+        for m, k in SLAB_SHAPES:
+            r = one("trials/bounds.tsv", N=512, kernel="cvse",
+                    case=f"pruned:rows={m},cols={k},sparsity={zeros / 100},vector={v}")
+            a = m / 8 * k * (1 - (zeros / 100) ** (8 / v)) * (4 + 2 * 8 + 1)
+            took = [r["kernel_us"] * r[unit] / 100 for unit in UNITS]
+            page.row(f"{fig(str(v))}, {m} x {k}", fig(a / 1e6, 2), fig(r["l2_mb"], 1),
+                     *(fig(us, 1) for us in took), fig(r["kernel_us"], 1))
+            most += [max(took) / r["kernel_us"]]
+    page.says(f"the busiest would take {fig(100 * min(most), 0)} to {fig(100 * max(most), 0)} % of "
+              "the time")
+    page.noted("definition", "vectors of 21 bytes in windows of 8 rows", "N = 512, MB")
 
 
 def slab_forms(page):
