@@ -93,20 +93,23 @@ def any_width(page):
     page.says(
         f"a width between multiples of 8 takes {fig(mean['64f', True])} times as long as the next "
         "multiple in FP64 and FP32, in the geometric mean of those above 8; at most "
-        f"{fig(max(found['64f', True]))} and {fig(max(found['32f', True]))} on bcsstk29",
+        f"{fig(max(found['64f', True]))} and {fig(max(found['32f', True]))}, on dlmc_tr",
         f"take {fig(mean['64f', False])} times as long in FP64 and {fig(mean['32f', False])} times "
-        f"in FP32, at most {fig(max(found['64f', False]))} and {fig(max(found['32f', False]))}",
+        f"in FP32, at most {fig(max(found['64f', False]))} and {fig(max(found['32f', False]))}, on",
     )
+    packed = values(rows("trials/csr_gpu/widths_packed.tsv"), "aligned", over="packed")
+    page.says(f"{fig(geomean(packed))} of the time, in the geometric mean of {fig(len(packed), 0)} "
+              f"odd widths in FP64, at most {fig(max(packed))}")
     wide = {(r["matrix"], r["N"]): r["slices_32"] for r in rows("trials/widths.tsv")}
     ratio = {(m, n): us / wide[m, 128] for (m, n), us in wide.items() if n < 128}
     few = [r for (_, n), r in ratio.items() if n <= 112]
     most = max(r for (_, n), r in ratio.items() if n > 112)
     page.says(f"take {fig(min(few))} to {fig(max(few))} of the time of N = 128 on six matrices",
               f"116 to 124 at most {fig(most)}")
-    page.noted("definition", "has slices of 16 columns for FP64 between 96 and 112; with those of "
-               "32", "now N = 100 to 112", "and one H100, and 116 to 124")
-    page.noted("definition", "multiples of 16 bytes, a width between multiples of 8",
-               "those above 8;", "a multiple of 16 bytes is worth it")
+    page.noted("definition", "slices of 32 columns between 96 and 112: N = 100",
+               "and one H100, and 116 to 124")
+    page.noted("definition", "N is a multiple of 16 bytes", "a width between multiples of 8",
+               "those above 8;", "whole 16 bytes are worth it")
 
 
 def both(found, n):
