@@ -15,7 +15,6 @@ enum {
     MOST    = SPMM_SDDMM_TASK,
     REACH   = SPMM_SDDMM_REACH,
     ROOM    = 225 << 10, /**< bytes of shared memory for two lines of each row */
-    LISTS   = 36 << 10,  /**< of that for the lists of two rectangles in 16 bits */
     SOME_SM = 16         /**< of a device that has no multiprocessors */
 };
 
@@ -26,18 +25,17 @@ int32_t spmmi_sddmm_padded(int32_t rows)
     return boxes == 0 ? 0 : (rows + boxes - 1) / boxes * boxes;
 }
 
-static bool has_room(int32_t rows, int32_t cols, bool half)
+static bool has_room(int32_t rows, int32_t cols)
 {
     return 2 * SPMM_SDDMM_LINE * ((int64_t)spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <=
-           ROOM - (half ? LISTS : 0);
+           ROOM;
 }
 
 /* Tasks of a rectangle are few enough, if the mask is even with that many entries in each row: one
- * of every row that has any, and one of every eight from the fifth on.  Batches are almost full. */
-static bool is_in_reach(double rows, double each, bool half)
+ * of every row that has any, and one of every eight from the fifth on. */
+static bool is_in_reach(double rows, double each)
 {
-    return half ? rows * each <= 0.92 * SPMM_SDDMM_HELD * SPMM_SDDMM_BATCH
-                : rows * (fmax(each - 4.5, 0.0) / MOST - expm1(-each)) <= 0.97 * REACH;
+    return rows * (fmax(each - 4.5, 0.0) / MOST - expm1(-each)) <= 0.97 * REACH;
 }
 
 /* The shape with the fewest rows and columns of which so many make up the block. */
@@ -59,8 +57,7 @@ static void shape_of(const spmm_csr_t *block, double number, int32_t *rows, int3
     }
 }
 
-void spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, bool half, int n_sm, int32_t *rows,
-                                 int32_t *cols)
+void spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, int32_t *rows, int32_t *cols)
 {
     const double places = fmax((double)block->n_rows * block->n_cols, 1.0);
     const double share  = (double)spmmi_csr_nnz(block) / places;
@@ -70,7 +67,7 @@ void spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, bool half, int n_sm, i
         shape_of(block, number, rows, cols);
         number += step;
         step += floor(number / step / 8.0) * (n_sm > 0 ? n_sm : SOME_SM);
-    } while (!has_room(*rows, *cols, half) || !is_in_reach(*rows, share * *cols, half));
+    } while (!has_room(*rows, *cols) || !is_in_reach(*rows, share * *cols));
 }
 
 /* The task that begins at entry @p e of a row that ends at @p end: returns the entry behind it.
@@ -207,8 +204,8 @@ static void fill_band(filling_t *f, int64_t band)
     }
 }
 
-spmm_status_t spmmi_sddmm_sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list,
-                                          int32_t most)
+/* Those of most tasks first: thread blocks take them in turn. */
+static spmm_status_t sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list)
 {
     int32_t *sorted, next[REACH + 2] = {0};
 
@@ -219,14 +216,14 @@ spmm_status_t spmmi_sddmm_sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_
     for (int32_t r = 0; r < list->n_rectangles; r++) {
         const int32_t *range = list->range + 4 * (int64_t)r;
 
-        next[most - (range[3] - range[2]) + 1]++;
+        next[REACH - (range[3] - range[2]) + 1]++;
     }
-    for (int n = 0; n <= most; n++) {
+    for (int n = 0; n <= REACH; n++) {
         next[n + 1] += next[n];
     }
     for (int32_t r = 0; r < list->n_rectangles; r++) {
         const int32_t *range = list->range + 4 * (int64_t)r;
-        const int32_t  to    = next[most - (range[3] - range[2])]++;
+        const int32_t  to    = next[REACH - (range[3] - range[2])]++;
 
         memcpy(sorted + 4 * (int64_t)to, range, 4 * sizeof *range);
     }
@@ -251,7 +248,7 @@ static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const int64_
         fill_band(&f, band);
     }
     spmmi_free(f.count);
-    return spmmi_sddmm_sort_rectangles(env, list, REACH);
+    return sort_rectangles(env, list);
 }
 
 spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *block,
@@ -283,7 +280,6 @@ spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *blo
 
 void spmmi_sddmm_free_rectangles(spmm_sddmm_rectangle_list_t *rectangles)
 {
-    spmmi_free_all(rectangles->range, rectangles->task, rectangles->col, rectangles->entry,
-                   rectangles->place, rectangles->row);
+    spmmi_free_all(rectangles->range, rectangles->task, rectangles->col);
     memset(rectangles, 0, sizeof *rectangles);
 }
