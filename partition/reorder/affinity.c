@@ -40,9 +40,11 @@ static spmm_status_t communities(spmm_env_t *env, const spmm_csr_t *block, int t
     return status;
 }
 
+static const spmm_affinity_effort_t thorough = {.stretch = 4096, .heavy = 1024};
+
 static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, int32_t *order)
 {
-    return spmmi_affinity_order(env, block, threads, communities, order);
+    return spmmi_affinity_order(env, block, threads, communities, &thorough, order);
 }
 
 const spmm_reorderer_t spmmi_reorderer_affinity = {

@@ -16,34 +16,33 @@
 
 enum {
     WINDOW = 16, /* rows; blocks of 8 rows, chained inside, are nearly as good as if filled alone */
-    HEAVY  = 1024, /* rows of a stretch: a column with more tells little and costs much */
-    STRETCH = SPMM_AFFINITY_STRETCH,
-    BLOCK   = 64, /* places whose best one is sought at a time */
-    FEW     = 8   /* part of the places that share a column: fewer are looked at one by one */
+    BLOCK  = 64, /* places whose best one is sought at a time */
+    FEW    = 8   /* part of the places that share a column: fewer are looked at one by one */
 };
 
 typedef struct {
-    const spmm_csr_t *block;
-    const int32_t    *base;
-    int32_t          *order;
-    int32_t           n;
-    int64_t           most; /**< entries of a stretch */
+    const spmm_csr_t             *block;
+    const int32_t                *base;
+    int32_t                      *order;
+    int32_t                       n;
+    const spmm_affinity_effort_t *effort;
+    int64_t                       most; /**< entries of a stretch */
 } fill_t;
 
 /** A stretch, as one thread has it.  Places count from its start; its columns are those that at
- *  least two of its rows have and at most HEAVY, numbered as they come. */
+ *  least two of its rows have and at most as many as count, numbered as they come. */
 typedef struct {
     int32_t  first, rows, cols;
     int32_t *count;   /**< [n_cols of the block] rows with the column; zero between stretches */
     int32_t *number;  /**< [n_cols of the block] of columns whose count is not zero */
-    int64_t *row_ptr; /**< [STRETCH + 1] */
+    int64_t *row_ptr; /**< [stretch + 1] */
     int32_t *col;     /**< [most] by rows */
     int64_t *col_ptr; /**< [most / 2 + 2] */
     int32_t *place;   /**< [most] by columns */
     int32_t *window;  /**< [most / 2] the last window that has the column */
-    float   *shared;  /**< [STRETCH] columns in common with the window */
-    float   *weight;  /**< [STRETCH] 1 / entries of the row; 0: it has its place in the order */
-    int32_t *touched; /**< [STRETCH + 1] places where shared is not zero */
+    float   *shared;  /**< [stretch] columns in common with the window */
+    float   *weight;  /**< [stretch] 1 / entries of the row; 0: it has its place in the order */
+    int32_t *touched; /**< [stretch + 1] places where shared is not zero */
     int32_t  n_touched;
 } scratch_t;
 
@@ -76,7 +75,7 @@ static void number_columns(const fill_t *f, scratch_t *s)
         for (int64_t k = 0; k < length; k++) {
             int32_t *const count = &s->count[col[k]];
 
-            if (*count > 1 && *count <= HEAVY) {
+            if (*count > 1 && *count <= f->effort->heavy) {
                 s->number[col[k]]   = s->cols;
                 s->col_ptr[s->cols] = *count;
                 s->window[s->cols]  = -1;
@@ -218,7 +217,7 @@ static void fill_stretch(const fill_t *f, scratch_t *s, int32_t first)
     int32_t out = 0, next = 0, in_window = WINDOW, window = -1;
 
     s->first = first;
-    s->rows  = f->n - first < STRETCH ? f->n - first : STRETCH;
+    s->rows  = f->n - first < f->effort->stretch ? f->n - first : f->effort->stretch;
     number_columns(f, s);
     list_places(s);
     memset(s->shared, 0, (size_t)s->rows * sizeof *s->shared);
@@ -246,14 +245,14 @@ static spmm_status_t scratch_create(spmm_env_t *env, const fill_t *f, scratch_t 
 {
     SPMM_NEW_ZERO(s->count, f->block->n_cols);
     SPMM_NEW(s->number, f->block->n_cols);
-    SPMM_NEW(s->row_ptr, STRETCH + 1);
+    SPMM_NEW(s->row_ptr, f->effort->stretch + 1);
     SPMM_NEW(s->col, f->most);
     SPMM_NEW(s->col_ptr, f->most / 2 + 2);
     SPMM_NEW(s->place, f->most);
     SPMM_NEW(s->window, f->most / 2 + 1);
-    SPMM_NEW(s->shared, STRETCH);
-    SPMM_NEW(s->weight, STRETCH);
-    SPMM_NEW(s->touched, STRETCH + 1);
+    SPMM_NEW(s->shared, f->effort->stretch);
+    SPMM_NEW(s->weight, f->effort->stretch);
+    SPMM_NEW(s->touched, f->effort->stretch + 1);
     if (s->count == NULL || s->number == NULL || s->row_ptr == NULL || s->col == NULL ||
         s->col_ptr == NULL || s->place == NULL || s->window == NULL || s->shared == NULL ||
         s->weight == NULL || s->touched == NULL) {
@@ -278,7 +277,7 @@ static int64_t most_entries(const fill_t *f)
         int64_t length;
 
         (void)row_of(f, p, &length);
-        total = p % STRETCH == 0 ? length : total + length;
+        total = p % f->effort->stretch == 0 ? length : total + length;
         most  = total > most ? total : most;
     }
     return most;
@@ -290,18 +289,19 @@ static spmm_status_t fill_all(spmm_env_t *env, const fill_t *f, int team, scratc
         SPMM_TRY(scratch_create(env, f, &scratch[t]));
     }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team)
-    for (int64_t first = 0; first < f->n; first += STRETCH) {
+    for (int64_t first = 0; first < f->n; first += f->effort->stretch) {
         fill_stretch(f, &scratch[omp_get_thread_num()], (int32_t)first);
     }
     return SPMM_OK;
 }
 
 spmm_status_t spmmi_affinity_fill(spmm_env_t *env, const spmm_csr_t *block, const int32_t *base,
-                                  int32_t n, int threads, int32_t *order)
+                                  int32_t n, const spmm_affinity_effort_t *effort, int threads,
+                                  int32_t *order)
 {
-    const int32_t stretches = n / STRETCH + 1;
+    const int32_t stretches = n / effort->stretch + 1;
     const int     most = spmmi_cpu_team(threads), team = most < stretches ? most : stretches;
-    fill_t        f = {.block = block, .base = base, .order = order, .n = n};
+    fill_t        f = {.block = block, .base = base, .order = order, .n = n, .effort = effort};
     scratch_t    *scratch;
     spmm_status_t status;
 

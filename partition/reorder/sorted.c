@@ -53,9 +53,11 @@ static spmm_status_t by_hashes(spmm_env_t *env, const spmm_csr_t *block, int thr
     return status;
 }
 
+static const spmm_affinity_effort_t quick = {.stretch = 2048, .heavy = 256};
+
 static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, int32_t *order)
 {
-    return spmmi_affinity_order(env, block, threads, by_hashes, order);
+    return spmmi_affinity_order(env, block, threads, by_hashes, &quick, order);
 }
 
 const spmm_reorderer_t spmmi_reorderer_sorted = {

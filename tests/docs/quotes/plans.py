@@ -187,11 +187,14 @@ def reordering(page):
 
 def stretches(page):
     """What orders affinity and sorted leave, take and bring."""
-    base, fill = "partition/reorder/affinity_base.c", "partition/reorder/affinity_fill"
+    base = "partition/reorder/affinity_base.c"
+    size = {o: [fig(code(f"partition/reorder/{o}.c", rf"\.{what} = ([0-9]+)"), 0)
+                for what in ("stretch", "heavy")] for o in ("affinity", "sorted")}
     page.says(
-        f"stretches of {fig(code(fill + '.h', r'AFFINITY_STRETCH = ([0-9]+)'), 0)} consecutive",
+        f"stretches of {size['affinity'][0]} and of {size['sorted'][0]} consecutive rows",
         f"used in {fig(code(base, r'good_spread = ([0-9.]+)'), 1)} stretches of the",
-        f"than {fig(code(fill + '.c', r'HEAVY += ([0-9]+)'), 0)} rows in a stretch",
+        f"than {size['affinity'][1]} rows in a stretch, and in `sorted` more than "
+        f"{size['sorted'][1]}, do",
     )
     left = {o: select("patterns/sorted.tsv", order=o) for o in ("affinity", "sorted")}
     means = {o: [fig(geomean(values(f, f"ratio{h}"))) for h in (8, 16)] for o, f in left.items()}
