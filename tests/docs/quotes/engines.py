@@ -323,6 +323,21 @@ def strips(page):
               f"write {fig(first['write_sectors'], 1)} million, with L2 busy for "
               f"{fig(first['l2_percent'], 0)} %, and read {fig(first['dram_read_mb'], 0)} MB",
               f"takes {fig(graph['strips'] / graph['auto'])} times as long with strips")
+    for title, kind in (("FP64", "64f"), ("FP32", "32f")):
+        tiles = [select("trials/csr_gpu/tiles_plans.tsv", type=kind, N=n) for n in (8, 32, 128)]
+        assert {len(f) for f in tiles} == {39}
+        page.row(title, *("{}, {}, {}".format(
+            fig(geomean(values(f, "one_by_one", over="cusparse"))),
+            fig(geomean(values(f, "tiles", over="cusparse"))),
+            fig(min(values(f, "tiles", over="cusparse")))) for f in tiles))
+    page.noted("definition", "of the real ones, over the same times", "tiles of 128 rows at every",
+               "tiles have 64 rows where N is wide", "rows with more than 40 entries in the mean")
+    shared = [fig(geomean(values(select("trials/strips/store_tiles.tsv", type=kind, N=n),
+                                 "fragments", over="shared")))
+              for kind, n in (("64f", 8), ("64f", 32), ("64f", 128), ("32f", 32), ("32f", 128))]
+    page.says("take {}, {} and {} times as long in FP64 at N = 8, 32 and 128, {} and {} times in "
+              "FP32 at 32 and 128".format(*shared))
+    page.noted("definition", "whose 32 or 64 rows")
     page.noted("arithmetic", "of which C is 10.7", "of which B is 343", "8 rows are 64 bytes")
     page.noted("trial", "take 1.04 to 1.14 of the time on eight matrices, and 0.91 on")
     page.noted("definition", "128 consecutive rows", "told of 1000 products",
