@@ -35,8 +35,8 @@ cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
 /** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
 cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
                                     cudaStream_t stream);
-/** The same for rectangles, X and Y of all types.  On devices of capability 9.0 and later, where
- *  rows of X and Y begin at multiples of 16 bytes and there is no row_map, from shared memory. */
+/** The same for rectangles, X and Y of all types.  Where spmmi_sddmm_holds_rectangles(), rows of
+ *  X and Y begin at multiples of 16 bytes and there is no row_map, from shared memory. */
 cudaError_t spmmi_cuda_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask,
                                         const spmm_sddmm_args_t *args, cudaStream_t stream);
 /** Does this build have code for that? */

@@ -59,8 +59,8 @@ bool is_wide(const spmm_sddmm_rectangles_t &mask, const spmm_sddmm_args_t &args)
     constexpr int64_t kSize = (int64_t)sizeof(T);
     bool              waits = false;
 
-    return args.cc >= 90 && mask.row_map == NULL && fits(args.X, 16) && fits(args.Y, 16) &&
-           fits(args.ldx * kSize, 16) && fits(args.ldy * kSize, 16) &&
+    return spmmi_sddmm_holds_rectangles(args.cc) && mask.row_map == NULL && fits(args.X, 16) &&
+           fits(args.Y, 16) && fits(args.ldx * kSize, 16) && fits(args.ldy * kSize, 16) &&
            args.k <= INT32_MAX - kLine &&
            waits_itself((const void *)sddmm_rectangles<T, Out>, &waits) == cudaSuccess && waits;
 }

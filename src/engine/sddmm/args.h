@@ -76,6 +76,13 @@ typedef struct {
     const int32_t  *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
 } spmm_sddmm_rectangles_t;
 
+/** Do thread blocks of a device of this capability, as 90 for 9.0, have tensor maps and shared
+ *  memory for rectangles?  Those of 12.x have 99 KiB. */
+static inline bool spmmi_sddmm_holds_rectangles(int cc)
+{
+    return cc >= 90 && cc < 120;
+}
+
 /** What says where the results of a tile go. */
 typedef enum {
     SPMM_SDDMM_ROWS,    /**< [tiles * height * 2] for each row the place of its first entry in the

@@ -56,7 +56,7 @@ static bool has_sweeps(const spmm_device_t *device)
 static bool has_rectangles(const spmm_device_t *device)
 {
 #ifdef SPMM_HAVE_CUDA
-    return device->cc >= 90 && spmmi_cuda_use(device) == SPMM_OK &&
+    return spmmi_sddmm_holds_rectangles(device->cc) && spmmi_cuda_use(device) == SPMM_OK &&
            spmmi_cuda_sddmm_rectangles_built();
 #else
     (void)device;
@@ -254,7 +254,8 @@ static spmm_status_t consider_rectangles(const spmm_device_t *device, const spmm
     spmm_sddmm_weight_t   weight;
     double                predicted;
 
-    if (!has_rectangles(device) || block->row_map != NULL || fmod(row_bytes(what), 16.0) != 0.0) {
+    if (!has_rectangles(device) || block->row_map != NULL || fmod(row_bytes(what), 16.0) != 0.0 ||
+        spmmi_sddmm_least_rectangles(block) > nnz / share) {
         return SPMM_OK;
     }
     spmmi_sddmm_rectangle_shape(block, device->n_sm, &mine.height, &mine.width);

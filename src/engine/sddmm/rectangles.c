@@ -31,6 +31,13 @@ static bool has_room(int32_t rows, int32_t cols)
            ROOM;
 }
 
+double spmmi_sddmm_least_rectangles(const spmm_csr_t *block)
+{
+    const double side = ROOM / (4.0 * SPMM_SDDMM_LINE); /* of the one with the most places */
+
+    return (double)block->n_rows * block->n_cols / (side * side);
+}
+
 /* Tasks of a rectangle are few enough, if the mask is even with that many entries in each row: one
  * of every row that has any, and one of every eight from the fifth on. */
 static bool is_in_reach(double rows, double each)

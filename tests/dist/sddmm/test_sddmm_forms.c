@@ -2,6 +2,8 @@
 /* test: RANKS 1 */
 /** @file test_sddmm_forms.c  Masks as kernels of SDDMM take them: every entry once, in its place,
  *  which is said in the shortest way that fits. */
+#include <math.h>
+
 #include "test_main.h"
 
 #include "engine/sddmm/rectangles.h"
@@ -270,9 +272,25 @@ static void test_full_rectangles(void **state)
     spmmi_sddmm_free_rectangles(&list);
     spmmi_sddmm_rectangle_shape(&block, 1, &rows, &cols);
     assert_true(2 * 128 * (spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <= 225 * 1024);
+    assert_true(ceil(N / (double)rows) * ceil(N / (double)cols) >=
+                spmmi_sddmm_least_rectangles(&block));
+    assert_true(spmmi_sddmm_least_rectangles(&block) > (double)N * N / (451.0 * 451.0));
     assert_int_equal(spmmi_sddmm_padded(257), 258);
     assert_int_equal(spmmi_sddmm_padded(256), 256);
 }
 
+/* 12.x has tensor maps as well, and no room. */
+static void test_devices(void **state)
+{
+    const int with[] = {90, 100, 103, 110}, without[] = {0, 80, 89, 120, 121};
+
+    for (size_t k = 0; k < sizeof with / sizeof with[0]; k++) {
+        assert_true(spmmi_sddmm_holds_rectangles(with[k]));
+    }
+    for (size_t k = 0; k < sizeof without / sizeof without[0]; k++) {
+        assert_false(spmmi_sddmm_holds_rectangles(without[k]));
+    }
+}
+
 SPMM_TESTS(test_orders, test_squares, test_tall_squares, test_batches, test_pairs, test_rectangles,
-           test_full_rectangles);
+           test_full_rectangles, test_devices);
