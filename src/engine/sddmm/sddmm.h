@@ -83,7 +83,7 @@ spmm_status_t spmmi_row_softmax(const spmm_device_t *device, const spmm_softmax_
 spmm_status_t spmmi_place_values(const spmm_device_t *device, const spmm_place_args_t *args,
                                  spmm_stream_t stream);
 
-/* sddmm_choose.c */
+/* choose.c */
 
 typedef struct {
     spmm_sampler_format_t format;
@@ -98,7 +98,7 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_choice_t *choice);
 
-/* sddmm_panels.c and sddmm_forms.c: the formats on the host, freed with spmmi_free(). */
+/* panels.c, formats.c and squares.c: the formats on the host. */
 
 /** (row, panel) pairs that have entries, of panels of @p width columns. */
 int64_t spmmi_sddmm_count_segments(const spmm_csr_t *block, int32_t width, int threads);
