@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "partition/reorder/affinity_base.h"
 
-#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cpu/cpu_kernels.h"
 
 /* A given order with at most this many times the fewest (stretch, column) pairs there can be, one
  * for each column in use, is as good a base as another can make: files of meshes, and all blocks of
