@@ -263,7 +263,7 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
     const double  each   = blocks_of_slice((double)used_cols, n * size, lanes * VECTOR);
     int64_t       limit  = 0;
 
-    if (alone && spmmi_csr_in_wave(block->n_rows, nnz, 0, used_cols, n, size) &&
+    if (alone && slices <= slots && spmmi_csr_in_wave(block->n_rows, nnz, 0, used_cols, n, size) &&
         spmmi_csr_in_wave(block->n_rows, nnz, longest_row(block), used_cols, n, size)) {
         limit = nnz * slices / slots < least ? least : nnz * slices / slots;
         limit = fit_wave(block, limit, most, slots / slices, tile_rows);

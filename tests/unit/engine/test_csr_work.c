@@ -381,5 +381,23 @@ static void test_limit_of_large(void **state)
     assert_int_equal(limit_of(SPMM_R_64F, 100, 128, none_fits, true, &pieces), 333);
 }
 
+/* Slices of tiles are narrow: more than thread blocks are resident on three multiprocessors, and no
+ * wave has pieces of all. */
+static void test_limit_of_few(void **state)
+{
+    const int64_t few = 100;
+    rows_t        r;
+
+    make_rows(&r, MOST_ROWS, 1, 1, false);
+    for (int32_t i = 0; i < MOST_ROWS; i++) {
+        r.row_ptr[i + 1] = r.row_ptr[i] + (i < 100 ? 20 : 0);
+    }
+    r.block.type = SPMM_R_16F;
+    for (int n_sm = 1; n_sm <= 3; n_sm++) {
+        assert_int_equal(spmmi_csr_work_limit(&r.block, 1024, few, n_sm, true, SPMM_CSR_TILE / 2),
+                         spmmi_csr_work_limit(&r.block, 1024, few, n_sm, false, SPMM_CSR_TILE / 2));
+    }
+}
+
 SPMM_TESTS(test_cover, test_tiles, test_limits, test_too_many, test_memory, test_limit,
-           test_limit_of_large);
+           test_limit_of_large, test_limit_of_few);
