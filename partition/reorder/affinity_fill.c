@@ -163,17 +163,21 @@ static int32_t pick_touched(const scratch_t *s)
     return best;
 }
 
+/* Numbers without a sign are ordered as their bits are, whose largest compilers find by vectors. */
 static float best_of(const scratch_t *s, int32_t from, int32_t to)
 {
-    float most = 0.0F;
+    int32_t most = 0;
+    float   best;
 
-#pragma omp simd reduction(max : most)
     for (int32_t p = from; p < to; p++) {
         const float score = score_of(s, p);
+        int32_t     bits;
 
-        most = score > most ? score : most;
+        memcpy(&bits, &score, sizeof bits);
+        most = bits > most ? bits : most;
     }
-    return most;
+    memcpy(&best, &most, sizeof best);
+    return best;
 }
 
 /* The next row of a window.  shared^2 / length: rows that bring little new go first, and among

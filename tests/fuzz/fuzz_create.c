@@ -80,7 +80,7 @@ static void compare(const spmm_matrix_t *A, const double *B, const double *C)
 static void multiply(spmm_matrix_t *A, uint8_t choice)
 {
     static const char *const engines[] = {"csr-cpu", "dmma", "auto", "bittcf"};
-    static const char *const orders[]  = {"none", "affinity", "rcm", "none"};
+    static const char *const orders[]  = {"none", "affinity", "rcm", "sorted"};
     spmm_plan_options_t      o         = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_info_t       info      = {.struct_size = sizeof info};
     spmm_plan_t             *plan      = NULL;

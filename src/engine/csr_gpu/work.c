@@ -20,7 +20,7 @@ enum {
     MOST      = 128, /* the start of a piece no longer counts */
     LEAST_CUT = 128, /* entries of a piece */
     LEAST_FEW = 192, /* the same where pieces are short to have few rows of B in use */
-    SLICES    = 4,   /* of columns, at most, in one wave */
+    SLICES    = 4,   /* widest slices of columns, at most, in one wave: tiles have narrower ones */
     LEAST_ROW = 128, /* bytes of the narrowest slice that the launcher takes for L2 */
     LONG_MEAN = 40,  /* entries of a row, above which pieces have few rows */
     LOOKS     = 8    /* at how many pieces there are, until they are one wave */

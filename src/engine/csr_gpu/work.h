@@ -39,7 +39,7 @@ int32_t spmmi_csr_tile_rows(int64_t n_rows, int64_t nnz, int64_t n, int64_t size
 int64_t spmmi_csr_tile_columns(int32_t tile_rows, int64_t size);
 
 /** Do all pieces of a block, in all slices of columns, come in one wave, where there may be one?
- *  Where slices are few and the rows of B in use fit into L2.
+ *  Where columns are few and the rows of B in use fit into L2.
  *  @param[in] longest    entries of a row, at most
  *  @param[in] used_cols  rows of B in use
  *  @param[in] size       bytes of an element */

@@ -212,15 +212,15 @@ static bool misaligns(const spmm_cusparse_t *f, const spmm_operands_t *x)
             (step - 1)) != 0;
 }
 
-/* Sums of 16 bits are added to C by twos (measured with cuSPARSE 12.6, all algorithms but ALG3):
- * the element before a row that begins between two of a word gets a zero added, which another NaN
- * or a zero of the other sign does not survive. */
-static bool adds_before_rows(const spmm_cusparse_t *f, const spmm_operands_t *x)
+/* Sums of 16 bits are added to C by twos (measured with cuSPARSE 12.6, algorithms but ALG3): the
+ * element before a row that begins between two of a word gets a zero added, which another NaN or a
+ * zero of the other sign does not survive.  It is C's own where its rows leave no gap. */
+static bool adds_beside(const spmm_cusparse_t *f, const spmm_operands_t *x)
 {
     const size_t size = spmm_type_size(product_type(f));
+    const size_t step = x->ldc == x->n ? 0 : (size_t)x->ldc * size;
 
-    return size == 2 && f->problem.layout == SPMM_LAYOUT_ROW &&
-           (((uintptr_t)x->C | (size_t)x->ldc * size) & 3) != 0;
+    return size == 2 && f->problem.layout == SPMM_LAYOUT_ROW && (((uintptr_t)x->C | step) & 3) != 0;
 }
 
 /* Reads the pattern once, for products that follow. */
@@ -255,7 +255,7 @@ static cusparseStatus_t redescribe(spmm_cusparse_t *f, cusparseSpMMAlg_t algorit
     }
     /* ALG3 gives the same bits from run to run, but not once it is preprocessed (measured with
      * CUDA 13.0: 0 and 99 of 99 runs differ from the first on a matrix with a long row). */
-    if (code == CUSPARSE_STATUS_SUCCESS && !f->problem.deterministic && !adds_before_rows(f, x)) {
+    if (code == CUSPARSE_STATUS_SUCCESS && !f->problem.deterministic && !adds_beside(f, x)) {
         code = preprocess(f, algorithm, scalars);
     }
     if (code != CUSPARSE_STATUS_SUCCESS) {
@@ -320,7 +320,7 @@ cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, const spmm_operands
     if (code != CUSPARSE_STATUS_SUCCESS) {
         return code;
     }
-    if (adds_before_rows(f, x)) {
+    if (adds_beside(f, x)) {
         algorithm = CUSPARSE_SPMM_CSR_ALG3;
     } else if ((algorithm == CUSPARSE_SPMM_CSR_ALG3 && misaligns(f, x)) ||
                (is_vector(algorithm) && !are_vectors(f, x))) {

@@ -87,7 +87,8 @@ static spmm_status_t adopt(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, size
 {
     size_t alone = 0;
 
-    if (spmm_type_size(f->problem.c_type) == 2 && f->problem.layout == SPMM_LAYOUT_ROW &&
+    if (spmm_type_size(f->problem.c_type) == 2 && f->sum == NULL &&
+        f->problem.layout == SPMM_LAYOUT_ROW &&
         largest_work(f, CUSPARSE_SPMM_CSR_ALG3, &alone) == CUSPARSE_STATUS_SUCCESS &&
         alone > bytes) {
         bytes = alone;

@@ -11,7 +11,7 @@
 
 /* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
 enum {
-    SPMM_SDDMM_TASK       = 8,   /**< most entries of a task: as many lanes share their products */
+    SPMM_SDDMM_TASK       = 8,   /**< most entries of a task */
     SPMM_SDDMM_TILE       = 32,  /**< vectors of a tile: TileN of vectorSparse, section 6.4 */
     SPMM_SDDMM_BATCH      = 32,  /**< most entries of a batch for tensor cores */
     SPMM_SDDMM_BATCH_ROWS = 8,   /**< most rows of X that they are in */
