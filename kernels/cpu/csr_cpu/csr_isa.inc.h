@@ -222,7 +222,8 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
 #endif
 
 /* A few columns at a time over all rows, since each is a stream of its own through the cache and
- * the pages; A, read once for each few, is the smaller part. */
+ * the pages; A, read once for each few, is the smaller part.  Rows of columns that begin a multiple
+ * of 4 KiB apart fall into one set of L1, which has 8 or 12 lines of both B and C. */
 static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
                                    all)(const spmm_csr_mm_args_t *args, int64_t first_row,
                                         int64_t last_row)
@@ -230,7 +231,9 @@ static ROWS_TARGET void ROWS_PASTE(columns, ROWS_TYPE, ROWS_ISA,
     int64_t j = 0;
 
 #if ROWS_PARTS == 1
-    for (; j + 8 <= args->x.n; j += 8) {
+    const bool apart = args->x.ldb * (int64_t)sizeof(ROWS_T) % 4096 != 0;
+
+    for (; apart && j + 8 <= args->x.n; j += 8) {
         ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(args, first_row, last_row, j, 8, 1, 1);
     }
 #endif

@@ -83,6 +83,37 @@ static void test_life(void **state)
     each(FIRST_TC, tc_case_supports);
 }
 
+/* Columns of B that begin a multiple of 4 KiB apart, or nearly so, are taken fewer at a time. */
+static void test_columns_apart(void **state)
+{
+    static const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_C_64F};
+    const spmm_engine_ops_t *engine  = spmmi_engine_find("csr-cpu");
+
+    for (int t = 0; t < 3; t++) {
+        const spmm_problem_t problem = {.ab_type = types[t],
+                                        .c_type  = types[t],
+                                        .compute = spmmi_is_64f(types[t]) ? SPMM_COMPUTE_64F
+                                                                          : SPMM_COMPUTE_32F,
+                                        .layout  = SPMM_LAYOUT_COL,
+                                        .n       = 19};
+        spmm_csr_t           block;
+        void                *format;
+
+        make_block(61, 1023, MIXED, types[t], false, &block);
+        spmm_assert_ok(engine->build(&block, &problem, &device, &format));
+        for (int extra = 0; extra < 3; extra++) {
+            product_t p = {.block = &block, .problem = problem, .alpha = 1.5, .beta = -0.5};
+
+            make_product(&p, problem.n, extra);
+            run_product(engine, &device, format, &p);
+            check_product(&p);
+            free_product(&p);
+        }
+        engine->destroy(format);
+        spmmi_csr_free(&block);
+    }
+}
+
 /* The error of a 1 x 1 product 1 * 1 of which an engine made @p got. */
 static double error_of(double got, double a, double b)
 {
@@ -165,5 +196,5 @@ static void test_lent_block(void **state)
     }
 }
 
-SPMM_TESTS(test_comparison, test_shapes, test_accuracy, test_special_values, test_same_bits,
-           test_life, test_lent_block);
+SPMM_TESTS(test_comparison, test_shapes, test_columns_apart, test_accuracy, test_special_values,
+           test_same_bits, test_life, test_lent_block);
