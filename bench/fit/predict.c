@@ -2,14 +2,16 @@
 /** @file predict.c
  *  What the cost models say of matrices on one H200, which need not be there.
  *
- *      bench_predict [--terms | --orders] [--rates COPY,GATHER,...] COMPUTE N,N,... FILE...
+ *      bench_predict [--terms | --orders] [--order ORDER] [--rates COPY,GATHER,...] COMPUTE N,N,...
+ *                    FILE...
  *
  *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be
  *  compared with times by bench/fit/predict.py; with --terms one for each term of the model, for
- *  bench/fit/fit.py; with --orders one for each matrix and width that says what reordering `auto`
- *  makes of it and why, the row order `affinity` being found in any case.  That needs a build with
- *  CUDA for all engines to take part.  --rates: of another device, bytes/s of a copy and of random
- *  rows out of each working set of spmmi_gather_sets.
+ *  bench/fit/fit.py; with --orders one for each matrix and width that says what ORDER (affinity)
+ *  makes of it and why `auto` would take such an order or not.  That needs a build with CUDA for
+ *  all engines to take part.  --order: the rows in this order; without it, as they are.  --rates:
+ *  of another device, bytes/s of a copy and of random rows out of each working set of
+ *  spmmi_gather_sets.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@ typedef struct {
     spmm_compute_t compute;
     spmm_type_t    type;
     const char    *compute_name;
+    const char    *order; /* of the rows; NULL: as they are */
     int64_t        width[MOST_WIDTHS];
     int            n_widths;
     spmm_layout_t  layout;
@@ -93,8 +96,9 @@ static void print_engine(const request_t *r, const char *name, const spmm_engine
                      terms[k].seconds);
     }
     if (r->what == TIMES) {
-        (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, engine->name, (long long)problem->n,
-                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu));
+        (void)printf("%s\t%s\t%lld\t%s\t%.6f\t%s\n", name, engine->name, (long long)problem->n,
+                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu),
+                     r->order == NULL ? "none" : r->order);
     }
 }
 
@@ -163,8 +167,8 @@ static const char *decide(const spmm_pattern_t *before, const spmm_pattern_t *bo
     if (spmmi_reordering_worth(NULL, before, problem, &gpu, executes) <= 1.0) {
         return "no order pays";
     }
-    return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "affinity"
-                                                                      : "affinity gains too little";
+    return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "taken"
+                                                                      : "gains too little";
 }
 
 static void print_orders(const request_t *r, const char *name, const spmm_pattern_t *before,
@@ -188,12 +192,12 @@ static void print_orders(const request_t *r, const char *name, const spmm_patter
     }
 }
 
-static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
-                                    spmm_pattern_t *pattern)
+/* @p pattern: of the rows in the order of @p method. */
+static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_reorderer_t *method,
+                                    const spmm_csr_t *block, spmm_pattern_t *pattern)
 {
     spmm_csr_t    permuted = {0};
-    spmm_status_t status =
-        bench_block_reorder(env, &spmmi_reorderer_affinity, block, &permuted, NULL);
+    spmm_status_t status   = bench_block_reorder(env, method, block, &permuted, NULL);
 
     if (status == SPMM_OK) {
         status = spmmi_pattern_scan(env, &permuted, pattern);
@@ -202,27 +206,40 @@ static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_csr_t *block,
     return status;
 }
 
+/* Patterns of the rows as they are and in the order asked for; what is not printed stays empty. */
+static spmm_status_t scan(const request_t *r, spmm_env_t *env, const spmm_csr_t *block,
+                          spmm_pattern_t *before, spmm_pattern_t *after)
+{
+    const spmm_reorderer_t *method = &spmmi_reorderer_affinity;
+
+    if (r->order != NULL) {
+        SPMM_TRY(spmmi_reorderer_find(env, r->order, &method));
+    }
+    if (r->order == NULL || r->what == ORDERS) {
+        SPMM_TRY(spmmi_pattern_scan(env, block, before));
+    }
+    return r->order == NULL && r->what != ORDERS ? SPMM_OK
+                                                 : scan_reordered(env, method, block, after);
+}
+
 static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
 {
-    spmm_csr_t     block   = {0};
-    spmm_pattern_t pattern = {0}, after = {0};
+    spmm_csr_t     block  = {0};
+    spmm_pattern_t before = {0}, after = {0};
     const char    *name   = bench_block_name(path);
     spmm_status_t  status = bench_block_read(env, path, SPMM_R_32F, &block);
 
     block.type = r->type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {
-        status = spmmi_pattern_scan(env, &block, &pattern);
-    }
-    if (status == SPMM_OK && r->what == ORDERS) {
-        status = scan_reordered(env, &block, &after);
+        status = scan(r, env, &block, &before, &after);
     }
     spmmi_csr_free(&block);
     if (status == SPMM_OK && r->what == ORDERS) {
-        print_orders(r, name, &pattern, &after);
+        print_orders(r, name, &before, &after);
     } else if (status == SPMM_OK) {
-        print(r, name, &pattern);
+        print(r, name, r->order == NULL ? &before : &after);
     }
-    spmmi_pattern_free(&pattern);
+    spmmi_pattern_free(&before);
     spmmi_pattern_free(&after);
     (void)fflush(stdout);
     return status;
@@ -231,8 +248,9 @@ static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
 static int run(const request_t *r, char **files)
 {
     static const char *const titles[] = {
-        "engine\tN\tcompute\tpredicted_ms", "engine\tN\tcompute\tterm\tconstant\tseconds",
-        ("N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\taffinity_engine\taffinity_ms\t"
+        "engine\tN\tcompute\tpredicted_ms\treordering",
+        "engine\tN\tcompute\tterm\tconstant\tseconds",
+        ("N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\torder_engine\torder_ms\t"
          "auto_1000\tauto_10000")};
     spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
     spmm_status_t status = SPMM_OK;
@@ -247,22 +265,38 @@ static int run(const request_t *r, char **files)
     return status == SPMM_OK ? 0 : 3;
 }
 
+/* Options, up to COMPUTE.  @return how many words they are, -1 for a wrong one */
+static int read_options(int argc, char **argv, request_t *r)
+{
+    int at = 1;
+
+    while (at < argc && argv[at][0] == '-') {
+        const char *value = at + 1 < argc ? argv[at + 1] : "";
+
+        if (strcmp(argv[at], "--terms") == 0 || strcmp(argv[at], "--orders") == 0) {
+            r->what = strcmp(argv[at], "--terms") == 0 ? TERMS : ORDERS;
+            at += 1;
+        } else if (strcmp(argv[at], "--order") == 0) {
+            r->order = value;
+            at += 2;
+        } else if (strcmp(argv[at], "--rates") == 0 && read_rates(value)) {
+            at += 2;
+        } else {
+            return -1;
+        }
+    }
+    return at - 1;
+}
+
 int main(int argc, char **argv)
 {
-    const bool terms   = argc > 1 && strcmp(argv[1], "--terms") == 0;
-    const bool orders  = argc > 1 && strcmp(argv[1], "--orders") == 0;
-    int        skip    = terms || orders;
-    request_t  request = {.what = terms ? TERMS : orders ? ORDERS : TIMES};
-    int        code    = 0;
+    request_t request = {.what = TIMES};
+    const int skip    = read_options(argc, argv, &request);
+    int       code    = skip < 0 ? 2 : parse(argc - skip, argv + skip, &request);
 
-    if (argc > skip + 2 && strcmp(argv[skip + 1], "--rates") == 0) {
-        code = read_rates(argv[skip + 2]) ? 0 : 2;
-        skip += 2;
-    }
-    code = code == 0 ? parse(argc - skip, argv + skip, &request) : code;
     if (code != 0) {
-        (void)fprintf(stderr, "usage: bench_predict [--terms | --orders] [--rates COPY,GATHER,...] "
-                              "64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
+        (void)fprintf(stderr, "usage: bench_predict [--terms | --orders] [--order ORDER] "
+                              "[--rates COPY,GATHER,...] 64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
                               "32c-fast-tf32 N,N,... FILE...\n");
         return code;
     }

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well the cost models do against times of spmm_bench.
 
-    bench/fit/predict.py [--predictions FILE] RESULT.tsv...
+    bench/fit/predict.py [--plans] [--predictions FILE]... RESULT.tsv...
 
 prints, per engine and width, the error |predicted / measured - 1| (median, 90th percentile,
 largest) and the bias (median of measured / predicted: what the prediction would have to be
 multiplied by); then, per width, what a choice by prediction alone loses against the fastest engine
 measured. Predictions are the column predicted_ms of the results, or come from FILE, the output of
-bench_predict, for the models as they are now (of all engines where it was built with CUDA)."""
+bench_predict, for the models as they are now (of all engines where it was built with CUDA). With
+--plans the errors are those of what default plans chose, rows of engine auto, each in its order of
+rows; bench_predict --order makes the predictions of an order."""
 import argparse
 import pathlib
 import sys
@@ -17,18 +19,24 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
 
-def join(paths, predictions):
-    """{(compute, N): {matrix: {engine: (predicted, measured)}}} of engines asked for by name."""
-    given = {}
-    if predictions:
-        _, _, rows = table.read(predictions, ("matrix", "engine", "N", "predicted_ms"))
-        given = {(r["matrix"], r["engine"], r["N"], table.mode(r)): r["predicted_ms"]
-                 for r in rows}
+def key_of(row, engine):
+    """What a prediction is looked up by."""
+    return (table.stem(row["matrix"]), engine, row["N"], table.mode(row),
+            row.get("reordering") or "none")
+
+
+def join(paths, predictions, plans):
+    """{(compute, N): {matrix: {engine: (predicted, measured)}}} of engines asked for by name, or
+    of those that plans chose."""
+    given = {key_of(r, r["engine"]): r["predicted_ms"] for r in
+             table.read_rows(predictions, ("matrix", "engine", "N", "predicted_ms"))}
     out = {}
     for row in table.read_rows(paths, ("matrix", "engine", "N", "median_ms")):
-        key = (row["matrix"], row["engine"], row["N"], table.mode(row))
-        predicted = given.get(key) if predictions else row.get("predicted_ms")
-        good = row["engine"] != "auto" and row.get("passed", "yes") == "yes"
+        row["engine"], by_plan = (row.get("chosen") or row["engine"], True) \
+            if row["engine"] == "auto" else (row["engine"], False)
+        predicted = (given.get(key_of(row, row["engine"])) if predictions
+                     else row.get("predicted_ms"))
+        good = by_plan == plans and row.get("passed", "yes") == "yes"
         if good and predicted and row["median_ms"]:
             group = out.setdefault((table.mode(row), row["N"]), {})
             group.setdefault(row["matrix"], {})[row["engine"]] = (predicted, row["median_ms"])
@@ -93,14 +101,16 @@ def print_regret(compute, widths):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--predictions", metavar="FILE")
+    parser.add_argument("--plans", action="store_true")
+    parser.add_argument("--predictions", metavar="FILE", action="append", default=[])
     parser.add_argument("results", nargs="+", metavar="RESULT.tsv")
     arguments = parser.parse_args()
-    groups = join(arguments.results, arguments.predictions)
+    groups = join(arguments.results, arguments.predictions, arguments.plans)
     for compute in dict.fromkeys(compute for compute, _ in groups):
         widths = [(n, groups[c, n]) for c, n in sorted(groups) if c == compute]
         print_errors(compute, widths)
-        print_regret(compute, widths)
+        if not arguments.plans:
+            print_regret(compute, widths)
     return 0
 
 
