@@ -56,7 +56,8 @@ typedef struct {
  *  @param[in] k        columns of X and Y, >= 1; memory of the plan is sized for it
  *  @param[in] options  NULL for defaults; equal on all ranks
  *  @return SPMM_ERR_UNSUPPORTED when kernel or transport asked for cannot do it, SPMM_ERR_RANGE for
- *          2^31 entries or more on a rank */
+ *          2^31 entries or more on a rank, and where rectangles are asked for of which there would
+ *          be more than 16 for an entry and 2^20 */
 SPMM_API spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
                                               const spmm_sddmm_options_t *options,
                                               spmm_sddmm_plan_t         **plan);

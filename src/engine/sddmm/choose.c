@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file choose.c  Which format of a mask, and how wide its panels are. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -64,9 +65,9 @@ static bool has_rectangles(const spmm_device_t *device)
 #endif
 }
 
-static bool asks_for(const spmm_sampling_t *what, const char *kernel)
+static int multiprocessors(const spmm_device_t *device)
 {
-    return what->kernel != NULL && strcmp(what->kernel, kernel) == 0;
+    return device->n_sm > 0 ? device->n_sm : SOME_SM;
 }
 
 static bool is_half(const spmm_sampling_t *what)
@@ -103,9 +104,8 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
 static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
                                const spmm_sampling_t *what, double room)
 {
-    const double  n_sm  = device->n_sm > 0 ? device->n_sm : SOME_SM;
     const double  row   = is_half(what) ? row_bytes(what) : fmin(row_bytes(what), SPMM_SDDMM_SLICE);
-    const double  even  = sqrt((double)block->n_rows * block->n_cols / n_sm);
+    const double  even  = sqrt((double)block->n_rows * block->n_cols / multiprocessors(device));
     const double  width = fmax(fmin(room / row, even), 1.0);
     const int64_t panels = (int64_t)ceil(block->n_cols / width);
 
@@ -204,7 +204,7 @@ static spmm_status_t consider_tiles(const spmm_device_t *device, const spmm_csr_
                          : 8;
     bytes =
         choice->height == 16 ? of16 * (row + 16 * (1.0 + extra)) : of8 * (row + 8 * (1.0 + extra));
-    if (asks_for(what, "cvse") || bytes + nnz * s < worth_it * nnz * (row + s)) {
+    if (spmmi_asks_for(what, "cvse") || bytes + nnz * s < worth_it * nnz * (row + s)) {
         choice->format = SPMM_SAMPLER_CVSE;
         *time          = choice->height == 16 ? time_of(what, of16, half ? &tall_half : &tall_wide)
                                               : time_of(what, of8, half ? &low_half : &low_wide);
@@ -255,12 +255,7 @@ static spmm_status_t consider_rectangles(const spmm_device_t *device, const spmm
     double                predicted;
 
     if (!has_rectangles(device) || block->row_map != NULL || fmod(row_bytes(what), 16.0) != 0.0 ||
-        spmmi_sddmm_least_rectangles(block) > nnz / share) {
-        return SPMM_OK;
-    }
-    spmmi_sddmm_rectangle_shape(block, device->n_sm, &mine.height, &mine.width);
-    if (ceil(block->n_rows / (double)mine.height) * ceil(block->n_cols / (double)mine.width) >
-        nnz / share) {
+        !spmmi_sddmm_rectangle_shape(block, device->n_sm, nnz / share, &mine.height, &mine.width)) {
         return SPMM_OK;
     }
     SPMM_TRY(
@@ -269,6 +264,25 @@ static spmm_status_t consider_rectangles(const spmm_device_t *device, const spmm
     if (predicted < *time) {
         *time   = predicted;
         *choice = mine;
+    }
+    return SPMM_OK;
+}
+
+/* Every rectangle is looked at, those without an entry too: of very many that is endless. */
+static spmm_status_t take_rectangles(const spmm_device_t *device, const spmm_csr_t *block,
+                                     spmm_sampler_choice_t *choice)
+{
+    const double few = 1 << 20, each = 16.0;
+    const double most = few + each * (double)spmmi_csr_nnz(block);
+
+    choice->format = SPMM_SAMPLER_RECTANGLES;
+    if (!spmmi_sddmm_rectangle_shape(block, multiprocessors(device), most, &choice->height,
+                                     &choice->width)) {
+        return spmmi_fail(&device->env->err, SPMM_ERR_RANGE,
+                          "a mask of %d x %d with %" PRId64 " entries on rank %d: the SDDMM kernel "
+                          "rectangles would have more than %.0f of them; use csr",
+                          (int)block->n_rows, (int)block->n_cols, spmmi_csr_nnz(block),
+                          device->env->rank, most);
     }
     return SPMM_OK;
 }
@@ -285,29 +299,27 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
     double       panels  = (double)INFINITY;
 
     *choice = (spmm_sampler_choice_t){.format = SPMM_SAMPLER_CSR};
-    if (asks_for(what, "csr") || (!named && !gpu)) {
+    if (spmmi_asks_for(what, "csr") || (!named && !gpu)) {
         return SPMM_OK;
     }
-    if (asks_for(what, "rectangles")) {
-        choice->format = SPMM_SAMPLER_RECTANGLES;
-        spmmi_sddmm_rectangle_shape(block, device->n_sm, &choice->height, &choice->width);
-        return SPMM_OK;
+    if (spmmi_asks_for(what, "rectangles")) {
+        return take_rectangles(device, block, choice);
     }
     choice->pair = 1;
-    if (is_half(what) && !asks_for(what, "dense") && !asks_for(what, "cvse")) {
+    if (is_half(what) && !spmmi_asks_for(what, "dense") && !spmmi_asks_for(what, "cvse")) {
         consider_pairs(block, device->threads, choice, &entries);
     }
-    if (!named || asks_for(what, "panels")) {
+    if (!named || spmmi_asks_for(what, "panels")) {
         panels = panels_of(device, block, what, entries, &choice->width);
     }
-    if (asks_for(what, "panels")) {
+    if (spmmi_asks_for(what, "panels")) {
         choice->format = SPMM_SAMPLER_PANELS;
         return SPMM_OK;
     }
-    if (what->type != SPMM_R_64F && !asks_for(what, "dense")) {
+    if (what->type != SPMM_R_64F && !spmmi_asks_for(what, "dense")) {
         SPMM_TRY(consider_tiles(device, block, what, choice, &time));
     }
-    if (asks_for(what, "dense")) {
+    if (spmmi_asks_for(what, "dense")) {
         choice->format = SPMM_SAMPLER_DENSE;
         return SPMM_OK;
     }

@@ -12,10 +12,9 @@
 #include "cpu/cpu_kernels.h"
 
 enum {
-    MOST    = SPMM_SDDMM_TASK,
-    REACH   = SPMM_SDDMM_REACH,
-    ROOM    = 225 << 10, /**< bytes of shared memory for two lines of each row */
-    SOME_SM = 16         /**< of a device that has no multiprocessors */
+    MOST  = SPMM_SDDMM_TASK,
+    REACH = SPMM_SDDMM_REACH,
+    ROOM  = 225 << 10 /**< bytes of shared memory for two lines of each row */
 };
 
 int32_t spmmi_sddmm_padded(int32_t rows)
@@ -29,13 +28,6 @@ static bool has_room(int32_t rows, int32_t cols)
 {
     return 2 * SPMM_SDDMM_LINE * ((int64_t)spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <=
            ROOM;
-}
-
-double spmmi_sddmm_least_rectangles(const spmm_csr_t *block)
-{
-    const double side = ROOM / (4.0 * SPMM_SDDMM_LINE); /* of the one with the most places */
-
-    return (double)block->n_rows * block->n_cols / (side * side);
 }
 
 /* Tasks of a rectangle are few enough, if the mask is even with that many entries in each row: one
@@ -64,17 +56,26 @@ static void shape_of(const spmm_csr_t *block, double number, int32_t *rows, int3
     }
 }
 
-void spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, int32_t *rows, int32_t *cols)
+bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, double most, int32_t *rows,
+                                 int32_t *cols)
 {
     const double places = fmax((double)block->n_rows * block->n_cols, 1.0);
     const double share  = (double)spmmi_csr_nnz(block) / places;
-    double       number = n_sm > 0 ? n_sm : SOME_SM, step = number;
+    const double side   = ROOM / (4.0 * SPMM_SDDMM_LINE); /* of the one with the most places */
+    double       number = n_sm, step = n_sm;
 
+    if (places > most * side * side) { /* to find a shape takes seconds for 10^8 rows and columns */
+        return false;
+    }
     do { /* whole waves; of many some more */
+        if (number > most) {
+            return false;
+        }
         shape_of(block, number, rows, cols);
         number += step;
-        step += floor(number / step / 8.0) * (n_sm > 0 ? n_sm : SOME_SM);
+        step += floor(number / step / 8.0) * n_sm;
     } while (!has_room(*rows, *cols) || !is_in_reach(*rows, share * *cols));
+    return true;
 }
 
 /* The task that begins at entry @p e of a row that ends at @p end: returns the entry behind it.

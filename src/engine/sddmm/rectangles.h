@@ -12,13 +12,11 @@
 /** Rows with those that fill the last box: what they take in shared memory. */
 int32_t spmmi_sddmm_padded(int32_t rows);
 
-/** A mask has so many rectangles at least, those without an entry among them, whatever their shape.
- *  To find a shape takes seconds for 10^8 rows and columns. */
-double spmmi_sddmm_least_rectangles(const spmm_csr_t *block);
-
 /** The largest rectangles that fit shared memory and the threads of a block and make up whole
- *  waves on @p n_sm multiprocessors. */
-void spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, int32_t *rows, int32_t *cols);
+ *  waves on @p n_sm multiprocessors.
+ *  @return false: there would be more than @p most, those without an entry among them */
+bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, double most, int32_t *rows,
+                                 int32_t *cols);
 
 /** What the rectangles of a mask come to. */
 typedef struct {

@@ -15,18 +15,13 @@
 #include "device/device_cuda.h"
 #endif
 
-static bool asks_for(const spmm_sampling_t *what, const char *kernel)
-{
-    return what->kernel != NULL && strcmp(what->kernel, kernel) == 0;
-}
-
 spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampling_t *what)
 {
     spmm_error_t *err   = &device->env->err;
     const bool    named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
-    const bool    tiles = asks_for(what, "cvse");
-    const bool    half = spmm_type_size(what->type) == 2, dense = asks_for(what, "dense");
-    const bool    mma = tiles || dense || (asks_for(what, "panels") && half);
+    const bool    tiles = spmmi_asks_for(what, "cvse");
+    const bool    half = spmm_type_size(what->type) == 2, dense = spmmi_asks_for(what, "dense");
+    const bool    mma = tiles || dense || (spmmi_asks_for(what, "panels") && half);
 
     if (spmmi_is_complex(what->type)) {
         return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
@@ -37,8 +32,8 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "S must have the type of X and Y, or 32f where they are 16f or 16bf");
     }
-    if (named && !asks_for(what, "csr") && !asks_for(what, "panels") &&
-        !asks_for(what, "rectangles") && !tiles && !dense) {
+    if (named && !spmmi_asks_for(what, "csr") && !spmmi_asks_for(what, "panels") &&
+        !spmmi_asks_for(what, "rectangles") && !tiles && !dense) {
         return spmmi_fail(
             err, SPMM_ERR_ARGUMENT,
             "there is no SDDMM kernel \"%.40s\": csr, panels, rectangles, cvse, dense "

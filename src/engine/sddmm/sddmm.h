@@ -20,6 +20,7 @@
 #define SPMM_ENGINE_SDDMM_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "device/device.h"
 #include "engine/sddmm/args.h"
@@ -59,6 +60,11 @@ typedef struct {
                              model of choose.c */
 } spmm_sampling_t;
 
+static inline bool spmmi_asks_for(const spmm_sampling_t *what, const char *kernel)
+{
+    return what->kernel != NULL && strcmp(what->kernel, kernel) == 0;
+}
+
 /** Can it be done?  Local, no side effects. */
 spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampling_t *what);
 /** Static storage. */
@@ -93,7 +99,8 @@ typedef struct {
 } spmm_sampler_choice_t;
 
 /** The format that @p what asks for, else the one with the shortest predicted time.
- *  @param[in] place  as in spmmi_sampler_create() */
+ *  @param[in] place  as in spmmi_sampler_create()
+ *  @return SPMM_ERR_RANGE where rectangles are asked for and would be many more than entries */
 spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t *block,
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_choice_t *choice);

@@ -2,7 +2,7 @@
 /* test: RANKS 1 */
 /** @file test_sddmm_forms.c  Masks as kernels of SDDMM take them: every entry once, in its place,
  *  which is said in the shortest way that fits. */
-#include <math.h>
+#include <string.h>
 
 #include "test_main.h"
 
@@ -246,14 +246,15 @@ static void test_rectangles(void **state)
         check_rectangles(&block, place, &list);
         spmmi_sddmm_free_rectangles(&list);
     }
-    spmmi_sddmm_rectangle_shape(&block, 4, &rows, &cols);
+    assert_true(spmmi_sddmm_rectangle_shape(&block, 4, 4.0, &rows, &cols));
     assert_in_range(rows * cols, ROWS * COLS / 4, ROWS * COLS / 4 + rows + cols);
 }
+
+enum { N = SPMM_SDDMM_REACH + 30 };
 
 /* More tasks than a thread block has threads; sizes for which shared memory is too small. */
 static void test_full_rectangles(void **state)
 {
-    enum { N = SPMM_SDDMM_REACH + 30 };
     int64_t    row_ptr[N + 1], place[N];
     int32_t    col[N], rows, cols;
     spmm_csr_t block = {.n_rows = N, .n_cols = N, .row_ptr = row_ptr, .col_idx = col};
@@ -270,13 +271,36 @@ static void test_full_rectangles(void **state)
     assert_int_equal(list.n_rectangles, 2);
     check_rectangles(&block, place, &list);
     spmmi_sddmm_free_rectangles(&list);
-    spmmi_sddmm_rectangle_shape(&block, 1, &rows, &cols);
+    assert_true(spmmi_sddmm_rectangle_shape(&block, 1, 9.0, &rows, &cols));
     assert_true(2 * 128 * (spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <= 225 * 1024);
-    assert_true(ceil(N / (double)rows) * ceil(N / (double)cols) >=
-                spmmi_sddmm_least_rectangles(&block));
-    assert_true(spmmi_sddmm_least_rectangles(&block) > (double)N * N / (451.0 * 451.0));
+    assert_false(spmmi_sddmm_rectangle_shape(&block, 1, 2.0, &rows, &cols));
+    assert_false(spmmi_sddmm_rectangle_shape(&block, 4, 3.0, &rows, &cols));
     assert_int_equal(spmmi_sddmm_padded(257), 258);
     assert_int_equal(spmmi_sddmm_padded(256), 256);
+}
+
+/* Rectangles are asked for by name, of which there would be millions for a few entries. */
+static void test_many_rectangles(void **state)
+{
+    int64_t               row_ptr[N + 1];
+    int32_t               col[N];
+    const spmm_device_t   device = {.env = &spmm_test_env};
+    const spmm_sampling_t what   = {SPMM_R_32F, SPMM_R_32F, .k = 64, .kernel = "rectangles"};
+    spmm_csr_t            block  = {.n_rows = N, .row_ptr = row_ptr, .col_idx = col};
+    spmm_sampler_choice_t choice;
+
+    for (int i = 0; i <= N; i++) {
+        row_ptr[i] = i;
+        if (i < N) {
+            col[i] = i;
+        }
+    }
+    block.n_cols = INT32_MAX;
+    assert_int_equal(spmmi_sampler_choose(&device, &block, NULL, &what, &choice), SPMM_ERR_RANGE);
+    assert_non_null(strstr(spmm_test_env.err.text, "rectangles would have more than"));
+    block.n_cols = N;
+    spmm_assert_ok(spmmi_sampler_choose(&device, &block, NULL, &what, &choice));
+    assert_int_equal(choice.format, SPMM_SAMPLER_RECTANGLES);
 }
 
 /* 12.x has tensor maps as well, and no room. */
@@ -293,4 +317,4 @@ static void test_devices(void **state)
 }
 
 SPMM_TESTS(test_orders, test_squares, test_tall_squares, test_batches, test_pairs, test_rectangles,
-           test_full_rectangles, test_devices);
+           test_full_rectangles, test_many_rectangles, test_devices);
