@@ -37,6 +37,7 @@ spmm_status_t spmmi_pattern_measure(spmm_env_t *env, const spmm_csr_t *block,
     *pattern = (spmm_pattern_t){.n_rows = block->n_rows,
                                 .n_cols = block->n_cols,
                                 .c_rows = block->c_rows,
+                                .mapped = block->row_map != NULL,
                                 .nnz    = spmmi_csr_nnz(block)};
     if (pattern->nnz > 0) {
         scan_lengths(block, spmmi_cpu_team_for(env->threads, pattern->nnz), pattern);

@@ -25,6 +25,7 @@ enum {
 
 struct spmm_pattern {
     int32_t n_rows, n_cols, c_rows;
+    bool    mapped; /**< rows go to other rows of C */
     int64_t nnz;
     int64_t max_row;
     int64_t used_cols; /**< columns with an entry */

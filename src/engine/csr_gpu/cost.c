@@ -11,7 +11,7 @@
 /* Rows of a piece that stores column-major C in tiles; 0: it does not. */
 static int32_t tile_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
-    return problem->layout != SPMM_LAYOUT_MIXED
+    return problem->layout != SPMM_LAYOUT_MIXED || pattern->mapped || problem->in_order
                ? 0
                : spmmi_csr_tile_rows(pattern->n_rows, pattern->nnz, problem->n,
                                      (int64_t)spmm_type_size(problem->ab_type));

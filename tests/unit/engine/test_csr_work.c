@@ -6,6 +6,7 @@
  */
 #include "test_main.h"
 
+#include "engine/csr_gpu/cost.h"
 #include "engine/csr_gpu/work.h"
 
 enum { MOST_ROWS = 600 };
@@ -399,5 +400,38 @@ static void test_limit_of_few(void **state)
     }
 }
 
+/* ps that the model gives an element of column-major C. */
+static double element_ps(bool mapped, bool in_order)
+{
+    const spmm_pattern_t pattern = {
+        .n_rows = 5000, .n_cols = 5000, .c_rows = 5000, .mapped = mapped, .nnz = 50000};
+    const spmm_problem_t problem = {.ab_type  = SPMM_R_64F,
+                                    .c_type   = SPMM_R_64F,
+                                    .compute  = SPMM_COMPUTE_64F,
+                                    .layout   = SPMM_LAYOUT_MIXED,
+                                    .n        = 32,
+                                    .in_order = in_order};
+    const spmm_device_t  device  = {
+          .kind = SPMM_DEVICE_CUDA, .cc = 90, .n_sm = 132, .mem_bw = 3.35e12};
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+    const int        n = spmmi_csr_gpu_terms(&pattern, &problem, &device, terms);
+
+    for (int k = 0; k < n; k++) {
+        if (strcmp(terms[k].name, "columns") == 0) {
+            return terms[k].constant;
+        }
+    }
+    return 0.0;
+}
+
+/* Rows that go to others of C, and those whose entries are added in their order, have no tiles, and
+ * the model knows. */
+static void test_model_of_tiles(void **state)
+{
+    assert_true(element_ps(false, false) == 1.0);
+    assert_true(element_ps(true, false) > 2.0);
+    assert_true(element_ps(false, true) > 2.0);
+}
+
 SPMM_TESTS(test_cover, test_tiles, test_limits, test_too_many, test_memory, test_limit,
-           test_limit_of_large, test_limit_of_few);
+           test_limit_of_large, test_limit_of_few, test_model_of_tiles);
