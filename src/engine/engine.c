@@ -42,11 +42,19 @@ spmm_status_t spmmi_engines_preload(const spmm_device_t *device)
 
 spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern)
 {
+    return spmmi_pattern_scan_for(env, block, SPMM_LAYOUT_COL, pattern);
+}
+
+spmm_status_t spmmi_pattern_scan_for(spmm_env_t *env, const spmm_csr_t *block, spmm_layout_t layout,
+                                     spmm_pattern_t *pattern)
+{
     spmm_status_t status = spmmi_pattern_measure(env, block, pattern);
 
     for (int e = 0; e < spmmi_n_engines && status == SPMM_OK; e++) {
-        if (spmmi_engines[e]->facts != NULL) {
-            status = spmmi_pattern_add_facts(env, block, spmmi_engines[e]->facts, pattern);
+        const spmm_pattern_facts_t *facts = spmmi_engines[e]->facts;
+
+        if (facts != NULL && (layout == SPMM_LAYOUT_COL || !facts->by_column)) {
+            status = spmmi_pattern_add_facts(env, block, facts, pattern);
         }
     }
     if (status != SPMM_OK) {

@@ -153,6 +153,9 @@ spmm_status_t spmmi_engines_preload(const spmm_device_t *device);
 
 /** Facts of a block, those that engines register among them. */
 spmm_status_t spmmi_pattern_scan(spmm_env_t *env, const spmm_csr_t *block, spmm_pattern_t *pattern);
+/** The same, for products with B and C in this layout alone. */
+spmm_status_t spmmi_pattern_scan_for(spmm_env_t *env, const spmm_csr_t *block, spmm_layout_t layout,
+                                     spmm_pattern_t *pattern);
 
 /** Ask all engines about a problem.
  *  @param[out] candidates  [spmmi_n_engines] */

@@ -11,7 +11,8 @@ typedef struct spmm_pattern spmm_pattern_t;
 /** Facts that the models of one format alone read: spmm_engine_ops_t.facts.  Plain data, since
  *  patterns are copied. */
 typedef struct {
-    size_t size; /**< of the facts, a multiple of 8 */
+    size_t size;      /**< of the facts, a multiple of 8 */
+    bool   by_column; /**< of column-major B and C: others do without them */
     /** Fill them, all 0 so far.  The other facts of @p pattern and its windows are there. */
     void (*scan)(const spmm_pattern_t *pattern, const spmm_csr_t *block, int threads, void *facts);
     /** Add those of a block of the same rows and other columns. */

@@ -3,6 +3,7 @@
 #include "plan/create.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/nodes.h"
@@ -28,6 +29,22 @@ static void enter_stage(spmm_plan_t *plan, const char *stage)
     spmmi_range(&plan->timing.range, stage);
 }
 
+/* One rank keeps its rows, and needs no list that says so. */
+static bool stays_whole(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    return plan->env->size == 1 && (o->partition == NULL || strcmp(o->partition, "keep") == 0);
+}
+
+static spmm_status_t make_parts(spmm_plan_t *plan, const spmm_plan_options_t *o,
+                                spmm_partition_options_t *options)
+{
+    if (stays_whole(plan, o)) {
+        plan->partition = (spmm_partition_t){.method = "keep", .keep = true};
+        return spmmi_partition_options(plan->env, options);
+    }
+    return spmmi_partition_create(plan->A, o->partition, options, &plan->partition);
+}
+
 static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const spmm_nodes_t      *nodes   = &plan->env->nodes;
@@ -49,7 +66,7 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
                  : spmmi_taken_weigh(plan, plan->choice.balance.taken, &weight);
     if (status == SPMM_OK) {
         options.weight = weight;
-        status         = spmmi_partition_create(A, o->partition, &options, &plan->partition);
+        status         = make_parts(plan, o, &options);
     }
     spmmi_free(weight);
     SPMM_TRY(status);

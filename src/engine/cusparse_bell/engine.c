@@ -9,6 +9,7 @@
 
 #include "engine/choose/roofline.h"
 #include "engine/cusparse_bell/format.h"
+#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "engine/cusparse_bell/product_cuda.h"
 #endif
@@ -41,23 +42,51 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
     return reason == NULL;
 }
 
-/* Values that Blocked-ELL would store and the side of its blocks; 0 for the side where that is too
- * many.  The longest window bounds the width from below, which settles it for skewed rows and
- * stands for the width where windows are gone. */
-static int32_t width_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, double *places)
+/* Below the width of each size of blocks. */
+static void least_widths(const spmm_pattern_t *pattern, int64_t width[SPMM_BELL_SIZES])
 {
-    const spmm_windows_t *tall    = spmmi_pattern_windows(pattern);
-    const int64_t         least8  = (pattern->tc.lengths[0].longest + 7) / 8;
-    const int64_t         least16 = (pattern->tc.lengths[1].longest + 15) / 16;
-    int64_t               width[] = {least8, least16, (least16 + 1) / 2};
-    const int32_t         at_least =
-        spmmi_bell_choose(pattern->n_rows, pattern->nnz, width, problem->n, places);
+    width[0] = (pattern->tc.lengths[0].longest + 7) / 8;
+    width[1] = (pattern->tc.lengths[1].longest + 15) / 16;
+    width[2] = (width[1] + 1) / 2;
+}
 
-    if (at_least == 0 || tall == NULL) {
-        return at_least;
+/* The widths, where the block may have the format at all; 0 for types of 32 and 64 bits and for
+ * skewed rows. */
+static void scan_widths(const spmm_pattern_t *pattern, const spmm_csr_t *block, int threads,
+                        void *facts)
+{
+    int64_t least[SPMM_BELL_SIZES];
+    double  places;
+
+    least_widths(pattern, least);
+    if (spmm_type_size(block->type) == 2 &&
+        spmmi_bell_choose(pattern->n_rows, pattern->nnz, least, 1, &places) != 0) {
+        spmmi_bell_widths(&pattern->windows, threads, facts);
     }
-    spmmi_bell_widths(tall, device->threads, width);
+}
+
+static void join_widths(void *facts, const void *other)
+{
+    for (int k = 0; k < SPMM_BELL_SIZES; k++) {
+        ((int64_t *)facts)[k] += ((const int64_t *)other)[k];
+    }
+}
+
+static const spmm_pattern_facts_t widths = {
+    .size = SPMM_BELL_SIZES * sizeof(int64_t), .scan = scan_widths, .join = join_widths};
+
+/* Values that Blocked-ELL would store and the side of its blocks; 0 for the side where that is too
+ * many.  The longest window bounds the width from below, and stands for it where nobody looked. */
+static int32_t width_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        double *places)
+{
+    const int64_t *known = spmmi_pattern_facts(pattern, &widths);
+    int64_t        width[SPMM_BELL_SIZES];
+
+    least_widths(pattern, width);
+    for (int k = 0; k < SPMM_BELL_SIZES && known != NULL; k++) {
+        width[k] = known[k] > width[k] ? known[k] : width[k];
+    }
     return spmmi_bell_choose(pattern->n_rows, pattern->nnz, width, problem->n, places);
 }
 
@@ -69,7 +98,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     double        places = 0.0;
-    const int32_t size   = width_of(pattern, problem, device, &places);
+    const int32_t size   = width_of(pattern, problem, &places);
     const double  rows   = size == 0 ? 0.0 : places / size;
     const double  once   = spmmi_gpu_once_s(pattern, problem, device, 2.0 * places);
     const double  width =
@@ -89,7 +118,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     spmm_cost_term_t sum[SPMM_COST_TERMS];
     double           places;
 
-    if (pattern->nnz > 0 && width_of(pattern, problem, device, &places) == 0) {
+    if (pattern->nnz > 0 && width_of(pattern, problem, &places) == 0) {
         return INFINITY; /* build() would refuse */
     }
     return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
@@ -98,6 +127,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 const spmm_engine_ops_t spmmi_engine_cusparse_bell = {
     .name        = "cusparse-bell",
     .description = "Blocked-ELL through cuSPARSE; FP16 and BF16, multiplies padding",
+    .facts       = &widths,
     .supports    = supports,
     .cost        = cost,
     .terms       = terms,

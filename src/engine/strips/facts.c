@@ -159,7 +159,7 @@ static void join(void *facts, const void *other)
 }
 
 const spmm_pattern_facts_t spmmi_strips_pattern_facts = {
-    .size = sizeof(spmm_strips_facts_t), .scan = scan, .join = join};
+    .size = sizeof(spmm_strips_facts_t), .by_column = true, .scan = scan, .join = join};
 
 spmm_strips_facts_t spmmi_strips_facts(const spmm_pattern_t *pattern)
 {

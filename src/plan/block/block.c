@@ -7,10 +7,11 @@
 #include "cpu/cpu_kernels.h"
 #include "spmm_dist/context.h"
 
-spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_block_t *block)
+spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout,
+                               spmm_block_t *block)
 {
     if (!block->scanned) {
-        SPMM_TRY(spmmi_pattern_scan(device->env, &block->csr, &block->pattern));
+        SPMM_TRY(spmmi_pattern_scan_for(device->env, &block->csr, layout, &block->pattern));
         if (device->kind == SPMM_DEVICE_CPU) {
             spmmi_pattern_free(
                 &block->pattern); /* no order is made of the windows, and no format */

@@ -72,8 +72,10 @@ typedef struct {
                              are made */
 } spmm_plan_blocks_t;
 
-/** Fill block->pattern unless it is there.  Local. */
-spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_block_t *block);
+/** Fill block->pattern unless it is there.  Local.
+ *  @param[in] layout  of the plan's B and C */
+spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout,
+                               spmm_block_t *block);
 /** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
  *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
 spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);

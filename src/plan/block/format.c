@@ -37,7 +37,7 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
                                  "engine candidates");
     }
-    SPMM_TRY(spmmi_block_scan(plan->device, block));
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
     if (block == &plan->blocks.local && plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
         return spmmi_plan_consider_edge(plan);
     }

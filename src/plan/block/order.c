@@ -41,7 +41,7 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
         p->source[k] = block->source[p->source[k]];
     }
     if (status == SPMM_OK) {
-        status = spmmi_pattern_scan(env, &p->csr, &p->pattern);
+        status = spmmi_pattern_scan_for(env, &p->csr, plan->layout, &p->pattern);
     }
     if (status != SPMM_OK) {
         spmmi_permuted_free(p);
@@ -155,7 +155,7 @@ spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
         SPMM_TRY(spmmi_reorderer_find(plan->env, o->reorder, &method));
     }
-    SPMM_TRY(spmmi_block_scan(plan->device, block));
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
     SPMM_TRY(reorder_block(plan, block, c_type, method, o));
     plan->stats.reorder_s += block->reordering.seconds;
     if (block->reordering.applied) {

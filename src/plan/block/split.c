@@ -46,17 +46,19 @@ static bool is_other(const split_t *split, int64_t k)
     return !is_own(split, split->in.col[k]) && !moves(split, k);
 }
 
-/* Entries of the halo block before each row. */
+/* Entries of the halo block before each row; one rank has none. */
 static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
 {
     const spmm_arrival_t *in = &split->in;
     const int32_t         n  = plan->rows.n_local;
 
-    if (SPMM_NEW(split->other_ptr, (int64_t)n + 1) == NULL) {
+    if (SPMM_NEW_ZERO(split->other_ptr, (int64_t)n + 1) == NULL) {
         return spmmi_fail_memory(&plan->env->err, (int64_t)n + 1, sizeof *split->other_ptr,
                                  "entries of a halo block");
     }
-    split->other_ptr[0] = 0;
+    if (plan->env->size == 1) {
+        return SPMM_OK;
+    }
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
     for (int32_t i = 0; i < n; i++) {
         int64_t other = 0;
@@ -81,6 +83,9 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
 
     if (SPMM_NEW(split->need, count) == NULL) {
         return spmmi_fail_memory(&plan->env->err, count, sizeof *split->need, "halo columns");
+    }
+    if (count == 0) {
+        return SPMM_OK;
     }
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(plan->device->threads)
     for (int32_t i = 0; i < plan->rows.n_local; i++) {
@@ -172,12 +177,13 @@ static void deal_row(const split_t *split, int32_t i, uint64_t *packed, spmm_blo
     put_row(packed + length, n_other, start, halo->csr.row_ptr[i], halo);
 }
 
-static spmm_status_t alloc_block(const spmm_plan_t *plan, int64_t n_cols, int64_t nnz,
-                                 spmm_block_t *block)
+static spmm_status_t alloc_block(const spmm_plan_t *plan, int32_t n_rows, int64_t n_cols,
+                                 int64_t nnz, spmm_block_t *block)
 {
     block->nnz = nnz;
-    return spmmi_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, nnz, plan->ab_type,
-                           &block->csr);
+    SPMM_TRY(spmmi_csr_alloc(plan->env, n_rows, (int32_t)n_cols, nnz, plan->ab_type, &block->csr));
+    block->csr.c_rows = plan->rows.n_local;
+    return SPMM_OK;
 }
 
 static int64_t longest_row(const spmm_arrival_t *in, int32_t n)
@@ -278,13 +284,14 @@ static bool has_few_empty_rows(const spmm_csr_t *csr)
 /* Drop the empty rows of the halo block and their memory; a row map leads back to those of C. */
 static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
 {
-    int32_t  kept = 0, *map;
-    int64_t *ptr;
+    const int32_t n = csr->row_ptr[csr->n_rows] == 0 ? 0 : csr->n_rows; /* nobody looks at more */
+    int32_t       kept = 0, *map;
+    int64_t      *ptr;
 
-    if (SPMM_NEW(csr->row_map, csr->n_rows) == NULL) {
-        return spmmi_fail_memory(&env->err, csr->n_rows, sizeof *csr->row_map, "a row map");
+    if (SPMM_NEW(csr->row_map, n) == NULL) {
+        return spmmi_fail_memory(&env->err, n, sizeof *csr->row_map, "a row map");
     }
-    for (int32_t i = 0; i < csr->n_rows; i++) {
+    for (int32_t i = 0; i < n; i++) {
         if (csr->row_ptr[i + 1] > csr->row_ptr[i]) {
             csr->row_map[kept++] = i;
             csr->row_ptr[kept]   = csr->row_ptr[i + 1];
@@ -330,6 +337,7 @@ static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
 {
     const int64_t nnz = split->in.row_ptr[plan->rows.n_local];
     int64_t       n_other;
+    bool          all;
 
     if (nnz > UINT32_MAX) { /* sources */
         return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
@@ -345,9 +353,12 @@ static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
     SPMM_TRY(count_others(plan, split));
     SPMM_TRY(list_halo_columns(plan, split));
     n_other = split->other_ptr[plan->rows.n_local];
-    SPMM_TRY(alloc_block(plan, split->n_own, nnz - n_other - split->n_moved, &plan->blocks.local));
-    SPMM_TRY(alloc_block(plan, split->n_need, n_other, &plan->blocks.halo));
-    if (plan->rows.keep && n_other == 0 && split->moves == NULL) {
+    all     = plan->rows.keep && n_other == 0 && split->moves == NULL;
+    SPMM_TRY(alloc_block(plan, plan->rows.n_local, split->n_own, nnz - n_other - split->n_moved,
+                         &plan->blocks.local));
+    SPMM_TRY(alloc_block(plan, all && plan->op == SPMM_OP_N ? 0 : plan->rows.n_local, split->n_need,
+                         n_other, &plan->blocks.halo));
+    if (all) {
         take_all(plan, split);
         return SPMM_OK;
     }

@@ -94,7 +94,7 @@ static spmm_status_t weigh(spmm_plan_t *plan, const spmm_plan_options_t *o, spmm
     double               unit;
 
     if (status == SPMM_OK) {
-        status = spmmi_pattern_scan(plan->env, block, pattern);
+        status = spmmi_pattern_scan_for(plan->env, block, plan->layout, pattern);
     }
     SPMM_TRY(spmmi_agree(plan->env, status));
     cost = spmmi_row_cost(o->engine, pattern, &problem, plan->device);

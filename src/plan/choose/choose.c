@@ -68,8 +68,8 @@ static spmm_status_t set_up(spmm_plan_t *plan)
                                          "asks");
         }
     }
-    SPMM_TRY(spmmi_block_scan(plan->device, &plan->blocks.local));
-    SPMM_TRY(spmmi_block_scan(plan->device, &plan->blocks.halo));
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.local));
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.halo));
     return spmmi_halo_create_full(plan->env, plan->cols.offset, &plan->exchange.full);
 }
 
