@@ -7,9 +7,10 @@
 
 /* So few products may not pay for the format of the yardstick: it is tried as the others are. */
 enum { FEW = 200 };
-/* Times the budget for engines, and their variants, that are predicted so near that one proves the
- * faster as often as not: later plans remember it. */
-static const double near_budget = 5.0;
+/* Engines predicted within a factor of @c near prove the faster as often as not, and later plans
+ * remember it: those may take so many times the budget.  Others bring a hundredth at most, in the
+ * mean, and may take no more. */
+static const double near = 1.1, near_budget = 5.0, far_budget = 0.2;
 
 typedef struct {
     spmm_tuning_t *t;
@@ -17,20 +18,20 @@ typedef struct {
     size_t         host, device; /* bytes of what is built beside the first */
 } rivals_t;
 
-static bool is_near(const spmm_tuning_t *t, const spmm_candidate_t *c)
+/* May variants of @p c prove the fastest? */
+static bool may_vary(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     return c->predicted_s <= SPMM_VARIANTS_GAIN * t->best->predicted_s;
 }
 
-/* Would building @p c and trying it stay within the budget? */
-static bool is_affordable(const rivals_t *r, const spmm_candidate_t *c)
+/* Would building @p c and trying it stay within so many times the budget? */
+static bool is_affordable(const rivals_t *r, const spmm_candidate_t *c, double times)
 {
     const spmm_tuning_t *t     = r->t;
     const double         spent = spmmi_now() - t->start;
     const double         lost = SPMM_TRY_SAMPLES * fmax(0.0, c->predicted_s - t->best->predicted_s);
 
-    return spent + spmmi_tuning_build_seconds(t, c) + lost <=
-           (is_near(t, c) ? near_budget : 1.0) * t->budget_s;
+    return spent + spmmi_tuning_build_seconds(t, c) + lost <= times * t->budget_s;
 }
 
 /* Is there room for @p format beside the others? */
@@ -72,6 +73,11 @@ static spmm_status_t add(rivals_t *r, spmm_candidate_t *c, int variant)
     return status;
 }
 
+static double budget_of(const spmm_tuning_t *t, const spmm_candidate_t *c)
+{
+    return c->predicted_s <= near * t->best->predicted_s ? near_budget : far_budget;
+}
+
 static bool is_tried(const spmm_tries_t *tries, const spmm_candidate_t *c)
 {
     for (int k = 0; k < tries->count; k++) {
@@ -82,8 +88,8 @@ static bool is_tried(const spmm_tries_t *tries, const spmm_candidate_t *c)
     return false;
 }
 
-/* All algorithms of the yardstick, whatever is predicted: its arrays are those of the block, which
- * they share, and the plan should never be slower. */
+/* The algorithms of the yardstick, unless it is predicted to be far behind: its arrays are those of
+ * the block, which they share, and the plan should never be slower. */
 static spmm_status_t add_yardstick(rivals_t *r)
 {
     spmm_tuning_t *t = r->t;
@@ -92,7 +98,8 @@ static spmm_status_t add_yardstick(rivals_t *r)
         spmm_candidate_t *c     = t->order[rank];
         const int         first = c == t->best ? 2 : 1, n = spmmi_tuning_variants(t, c);
 
-        if (!c->engine->yardstick || c->layout != t->best->layout) {
+        if (!c->engine->yardstick || c->layout != t->best->layout ||
+            !spmmi_tuning_is_rival(t, c, 0)) {
             continue;
         }
         t->problem.sibling = c == t->best ? t->format : NULL;
@@ -137,17 +144,18 @@ static spmm_status_t add_others(rivals_t *r)
         spmm_candidate_t *c = t->order[rank];
 
         if (c->layout == t->best->layout && !is_tried(r->tries, c) &&
-            spmmi_tuning_is_rival(t, c, tried) && is_affordable(r, c)) {
+            spmmi_tuning_is_rival(t, c, tried) && is_affordable(r, c, budget_of(t, c))) {
             SPMM_TRY(add(r, c, 0));
             tried++;
         }
     }
     for (int rank = t->at; rank < t->n; rank++) {
         spmm_candidate_t *c   = t->order[rank];
-        const bool        may = is_tried(r->tries, c) && !c->engine->yardstick && is_near(t, c);
+        const bool        may = is_tried(r->tries, c) && !c->engine->yardstick && may_vary(t, c);
         const int         n   = may ? spmmi_tuning_variants(t, c) : 1;
 
-        for (int v = 1; v < n && r->tries->count < SPMM_MOST_TRIES && is_affordable(r, c); v++) {
+        for (int v = 1; v < n && r->tries->count < SPMM_MOST_TRIES && is_affordable(r, c, 1.0);
+             v++) {
             SPMM_TRY(add(r, c, v));
         }
     }

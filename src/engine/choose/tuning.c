@@ -3,17 +3,19 @@
 
 #include <math.h>
 
+#include "base/scalar.h"
 #include "spmm_dist/context.h"
 
 /* The yardstick's format is the block as it is: bytes/s of a copy to the device, and the copy's own
  * allocations. */
 static const double upload_rate = 5e9, upload_s = 0.5e-3;
-/* Times the least predicted: slower ones are not tried.  More for the yardstick, which the plan
- * should never be slower than. */
+/* Times the least predicted: slower ones are not tried.  More for the yardstick where its model
+ * errs most: the plan should never be slower (docs/explanation/choices.md). */
 static const double worth = 1.6, yardstick_worth = 2.0;
 
 enum {
-    MOST_TRIED = 3 /* beside the yardstick */
+    MOST_TRIED  = 3, /* beside the yardstick */
+    FEW_COLUMNS = 32
 };
 
 void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n)
@@ -117,12 +119,18 @@ double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t
                : t->best_build_s + spmmi_tuning_load_seconds(c);
 }
 
+/* Of few columns, of column-major blocks and of complex numbers models know least. */
+static bool is_doubted(const spmm_tuning_t *t, const spmm_candidate_t *c)
+{
+    return c->engine->yardstick && (t->problem.n < FEW_COLUMNS || c->layout != SPMM_LAYOUT_ROW ||
+                                    spmmi_is_complex(t->problem.ab_type));
+}
+
 bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
 {
-    const double least_s = t->order[0]->predicted_s;
+    const double most_s = (is_doubted(t, c) ? yardstick_worth : worth) * t->order[0]->predicted_s;
 
-    return c->engine->yardstick ? c->predicted_s <= yardstick_worth * least_s
-                                : tried < MOST_TRIED && c->predicted_s <= worth * least_s;
+    return (c->engine->yardstick || tried < MOST_TRIED) && c->predicted_s <= most_s;
 }
 
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)

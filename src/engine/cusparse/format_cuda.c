@@ -85,10 +85,10 @@ static spmm_status_t upload(spmm_cusparse_t *f, const spmm_csr_t *block)
 /* Arrays and handle of its own. */
 static spmm_status_t make_arrays(spmm_cusparse_t *f, const spmm_csr_t *block)
 {
-    if (SPMM_NEW(f->users, 1) == NULL) {
-        return spmmi_fail_memory(&f->device->env->err, 1, sizeof *f->users, "engine cusparse");
+    if (SPMM_NEW_ZERO(f->common, 1) == NULL) {
+        return spmmi_fail_memory(&f->device->env->err, 1, sizeof *f->common, "engine cusparse");
     }
-    *f->users = 1;
+    f->common->users = 1;
     SPMM_TRY(spmmi_cusparse_check(f->device, cusparseCreate(&f->handle), "cusparseCreate"));
     return upload(f, block);
 }
@@ -96,7 +96,7 @@ static spmm_status_t make_arrays(spmm_cusparse_t *f, const spmm_csr_t *block)
 /* Those of another format of the same block, which run one after the other. */
 static void share_arrays(spmm_cusparse_t *f, const spmm_cusparse_t *of)
 {
-    f->users        = of->users;
+    f->common       = of->common;
     f->handle       = of->handle;
     f->row_ptr      = of->row_ptr;
     f->col_idx      = of->col_idx;
@@ -105,7 +105,7 @@ static void share_arrays(spmm_cusparse_t *f, const spmm_cusparse_t *of)
     f->sum          = of->sum;
     f->device_bytes = of->device_bytes;
     f->shares       = true;
-    ++*f->users;
+    f->common->users++;
 }
 
 spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
@@ -167,7 +167,7 @@ void spmmi_cusparse_bytes(const void *format, size_t *host, size_t *device)
     const spmm_cusparse_t *f = format;
 
     *host   = sizeof *f;
-    *device = f->work_bytes + (f->shares && *f->users > 1 ? 0 : f->device_bytes);
+    *device = f->work_bytes + (f->shares && f->common->users > 1 ? 0 : f->device_bytes);
 }
 
 void spmmi_cusparse_destroy(void *format)
@@ -180,7 +180,7 @@ void spmmi_cusparse_destroy(void *format)
     (void)spmmi_cuda_use(f->device); /* of the handle; a failure here has been reported before */
     spmmi_cusparse_unbind(f);
     f->device->ops->release(f->device, f->work);
-    if (f->users != NULL && --*f->users == 0) {
+    if (f->common != NULL && --f->common->users == 0) {
         if (f->handle != NULL) {
             (void)cusparseDestroy(f->handle); /* the handle is gone either way */
         }
@@ -189,7 +189,7 @@ void spmmi_cusparse_destroy(void *format)
         f->device->ops->release(f->device, f->values);
         f->device->ops->release(f->device, f->row_map);
         f->device->ops->release(f->device, f->sum);
-        spmmi_free(f->users);
+        spmmi_free(f->common);
     }
     spmmi_free(f);
 }

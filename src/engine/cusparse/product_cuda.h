@@ -11,38 +11,47 @@
 #include "device/device_cuda.h"
 #include "engine/engine.h"
 
+enum {
+    SPMM_CUSPARSE_VECTOR     = 4096, /**< an algorithm of cusparseSpMV is its number and this */
+    SPMM_CUSPARSE_ALGORITHMS = 5     /**< of both kinds */
+};
+
+/** What the formats of one block have in common beside its arrays. */
 typedef struct {
-    const spmm_device_t *device; /**< borrowed */
-    spmm_problem_t       problem;
-    int32_t              n_rows, n_cols;
-    int64_t              nnz;
-    bool                 wide;    /**< int64 offsets and indices: cuSPARSE refuses mixed widths */
-    void                *row_ptr; /**< [n_rows + 1], device, owned, as all below */
-    void                *col_idx; /**< [nnz] */
-    void                *values;  /**< [nnz] */
-    void                *row_map; /**< [n_rows] int32, NULL: the identity */
-    void                *sum;     /**< [n_rows x problem.n] of the accumulator type, where the
+    int               users; /**< formats */
+    int               sized; /**< algorithms whose workspace is known */
+    cusparseSpMMAlg_t algorithm[SPMM_CUSPARSE_ALGORITHMS];
+    size_t            work[SPMM_CUSPARSE_ALGORITHMS];
+} spmm_cusparse_common_t;
+
+typedef struct {
+    const spmm_device_t    *device; /**< borrowed */
+    spmm_problem_t          problem;
+    int32_t                 n_rows, n_cols;
+    int64_t                 nnz;
+    bool                    wide; /**< int64 offsets and indices: cuSPARSE refuses mixed widths */
+    void                   *row_ptr; /**< [n_rows + 1], device, owned, as all below */
+    void                   *col_idx; /**< [nnz] */
+    void                   *values;  /**< [nnz] */
+    void                   *row_map; /**< [n_rows] int32, NULL: the identity */
+    void                   *sum;     /**< [n_rows x problem.n] of the accumulator type, where the
                                        product goes before its rows are added to C; with row_map */
-    int                 *users;   /**< formats that row_ptr to sum and handle belong to, owned
-                                       with them by the last */
-    bool                 shares;  /**< it found them in another format */
-    void                *work;    /**< of cuSPARSE */
-    size_t               work_bytes, device_bytes; /**< the second: of the arrays */
-    size_t               work_need; /**< what cuSPARSE asked for at the last change of dense */
-    cusparseHandle_t     handle;
-    cusparseSpMMAlg_t    algorithm; /**< the fastest */
-    cusparseSpMMAlg_t    careful;   /**< for blocks that algorithm would read out of alignment */
-    cusparseSpMMAlg_t    bound;     /**< the one that the descriptors below are prepared for */
+    spmm_cusparse_common_t *common;  /**< row_ptr to sum and handle belong to its users, owned
+                                         with them by the last */
+    bool                    shares;  /**< it found them in another format */
+    void                   *work;    /**< of cuSPARSE */
+    size_t                  work_bytes, device_bytes; /**< the second: of the arrays */
+    size_t                  work_need; /**< what cuSPARSE asked for at the last change of dense */
+    cusparseHandle_t        handle;
+    cusparseSpMMAlg_t       algorithm; /**< the fastest */
+    cusparseSpMMAlg_t       careful;   /**< for blocks that algorithm would read out of alignment */
+    cusparseSpMMAlg_t       bound;     /**< the one that the descriptors below are prepared for */
     /* Descriptors, and the dense they and the preprocessed state in work are for. */
     cusparseSpMatDescr_t A;
     cusparseDnMatDescr_t B, C;
     cusparseDnVecDescr_t b, c; /* in place of B and C where an algorithm of one column is bound */
     int64_t              n, ldb, ldc; /**< n == 0: none yet */
 } spmm_cusparse_t;
-
-enum {
-    SPMM_CUSPARSE_VECTOR = 4096 /**< an algorithm of cusparseSpMV is its number and this */
-};
 
 /** Record a failed cuSPARSE call; SPMM_OK for success. */
 spmm_status_t spmmi_cusparse_check(const spmm_device_t *device, cusparseStatus_t code,

@@ -8,11 +8,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/scalar.h"
 #include "engine/cusparse/product_cuda.h"
 #include "spmm_dist/context.h"
 
-enum { N_ALGORITHMS = 5, N_VECTOR = 2, N_BATCHES = 2, MOST_RUNS = 5, LD_PAD = 3, WORK_ROOM = 4096 };
-enum { GRID = 128 /* entries of 2^31 from which some versions refuse */ };
+enum {
+    N_ALGORITHMS = SPMM_CUSPARSE_ALGORITHMS,
+    N_VECTOR     = 2,
+    N_BATCHES    = 2,
+    MOST_RUNS    = 5,
+    LD_PAD       = 3,
+    WORK_ROOM    = 4096
+};
+enum { GRID = 128 /* entries of 2^31 from which some versions refuse */, WIDE = 32 };
 static const double   batch_seconds = 2e-4; /* aimed at, per batch */
 static const double   too_slow      = 1.5;  /* times the best */
 static const double   lead_seconds  = 2e-5; /* for each launch: the device waits for the host */
@@ -50,8 +58,7 @@ static int candidates(const spmm_problem_t *problem, cusparseSpMMAlg_t list[N_AL
 /* Workspace for every n up to the planned one: execute must not allocate, and cuSPARSE does not
  * document how the size depends on n and ld (one column with a stride takes another kernel than one
  * without), so a ladder of widths is asked for, tight and strided, and some room added. */
-static cusparseStatus_t largest_work(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
-                                     size_t *largest)
+static cusparseStatus_t ask_ladder(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, size_t *largest)
 {
     const int64_t planned = f->problem.n;
 
@@ -72,6 +79,27 @@ static cusparseStatus_t largest_work(spmm_cusparse_t *f, cusparseSpMMAlg_t algor
     }
     *largest += WORK_ROOM;
     return CUSPARSE_STATUS_SUCCESS;
+}
+
+/* The same, asked once for all formats of a block. */
+static cusparseStatus_t largest_work(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
+                                     size_t *largest)
+{
+    spmm_cusparse_common_t *common = f->common;
+    cusparseStatus_t        code;
+
+    for (int k = 0; k < common->sized; k++) {
+        if (common->algorithm[k] == algorithm) {
+            *largest = common->work[k];
+            return CUSPARSE_STATUS_SUCCESS;
+        }
+    }
+    code = ask_ladder(f, algorithm, largest);
+    if (code == CUSPARSE_STATUS_SUCCESS && common->sized < SPMM_CUSPARSE_ALGORITHMS) {
+        common->algorithm[common->sized] = algorithm;
+        common->work[common->sized++]    = *largest;
+    }
+    return code;
 }
 
 static void release_work(spmm_cusparse_t *f)
@@ -295,14 +323,18 @@ static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *li
     return status;
 }
 
+/* The last algorithm, ALG1, took at least twice what the fastest did in 46 row-major cases with 32
+ * columns and more on one H100 (bench/results/programs/plan_algorithms.tsv). */
 int spmmi_cusparse_variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                             const spmm_device_t *device)
 {
+    const bool hopeless = problem->layout == SPMM_LAYOUT_ROW && problem->n >= WIDE &&
+                          !problem->deterministic && !spmmi_is_complex(problem->ab_type);
     cusparseSpMMAlg_t list[N_ALGORITHMS];
 
     (void)pattern;
     (void)device;
-    return 1 + candidates(problem, list);
+    return 1 + candidates(problem, list) - hopeless;
 }
 
 /* The algorithm of a variant, unmeasured, and the first of the list where it would read out of

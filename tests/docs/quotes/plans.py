@@ -40,12 +40,14 @@ def choices(page):
     page.says(
         f"may take {share} % of what the products to come will",
         f"within a factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}; then other",
-        f"within the factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}, whatever",
-        "`cusparse`, within a factor of "
-        f"{fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)}",
-        f"wherever {fig(code(RIVALS + '.c', r'FEW = ([0-9]+)'), 0)} products or more",
+        "within the factor of\n"
+        f"{fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}, whatever",
+        f"up to the factor of {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}, and up to "
+        f"{fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)} where its model",
+        f"below {fig(code(TUNING + '.c', r'FEW_COLUMNS += ([0-9]+)'), 0)} columns",
+        f"Where {fig(code(RIVALS + '.c', r'FEW = ([0-9]+)'), 0)} products or more",
+        f"engines within {fig(code(RIVALS + '.c', r'near = ([0-9.]+)'), 1)} may take",
         f"behind by less than {fig(code(TUNING + '.h', r'VARIANTS_GAIN ([0-9.]+)'), 1)}",
-        f"variants within {fig(code(TUNING + '.h', r'VARIANTS_GAIN ([0-9.]+)'), 1)} may take",
         f"within {fig(code(RIVALS + '.h', r'RIVALS_BYTES +([0-9.]+)') / 2**20, 0)} MiB",
         f"stands {fig(1e6 * code(TRIES + '.c', r'lead_s = ([0-9.e-]+)'), 0)} us in front of",
         f"what then takes {fig(code(TRIES + '.c', r'too_slow = ([0-9.]+)'), 1)} times the least",
@@ -80,6 +82,8 @@ def choices(page):
         "log",
         "2.8 to 25 ns for each entry to scan and 3.6 to 12 ns to make BitTCF",
     )
+    # bench_predict at the cases of trials/models.tsv and, row-major, of engines/lot.tsv
+    page.noted("log", "of\n926 cases", "in two, by 0.4 % at most")
     page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
     page.noted_table("trial", "| tried | outcome |", 36)
     # bench/fit/fit.py from trials/models.tsv and engines/lot.tsv

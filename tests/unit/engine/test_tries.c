@@ -241,7 +241,8 @@ static void test_building(void **state)
 {
     const double predicted[N_FAKES] = {100, 110, 120, 0, 0};
     const double alone[N_FAKES]     = {100, 170, 0, 0, 0};
-    const double slow[N_FAKES]      = {100, 0, 0, 0, 900};
+    const double slow[N_FAKES]      = {100, 0, 0, 0, 190};
+    const double behind[N_FAKES]    = {100, 0, 0, 0, 210};
 
     open_tries(predicted);
     fakes[1].build_status = SPMM_ERR_MEMORY;
@@ -255,7 +256,7 @@ static void test_building(void **state)
     assert_null(fake_settled.tries);
     fake_check_taken(0);
 
-    open_tries(slow); /* the yardstick is tried whatever it is predicted at, but for few products */
+    open_tries(slow); /* the yardstick is tried up to twice the best, but for few products */
     settle_by_use();
     assert_ptr_equal(fake_settled.tries->of[1].candidate, &fake_candidates[YARDSTICK]);
     assert_int_equal(fake_settled.tries->count, 2);
@@ -263,6 +264,11 @@ static void test_building(void **state)
     close_tries(0);
     open_tries(slow);
     fake_executes = 150;
+    settle_by_use();
+    assert_null(fake_settled.tries);
+    fake_check_taken(0);
+
+    open_tries(behind);
     settle_by_use();
     assert_null(fake_settled.tries);
     fake_check_taken(0);
