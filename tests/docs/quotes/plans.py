@@ -29,6 +29,16 @@ def summary(ratios):
     return f"{fig(geomean(ratios))}, {fig(min(ratios))}, {fig(sum(r < 0.98 for r in ratios), 0)}"
 
 
+PHASES = (
+    ("rows, blocks and exchange", "blocks_ms"),
+    ("facts of the pattern", "scan_ms"),
+    ("the format chosen; for `cusparse` with times of its algorithms", "first_ms"),
+    ("algorithms of cuSPARSE to try", "cusparse_ms"),
+    ("formats of other engines to try", "others_ms"),
+    ("the whole plan", "all_ms"),
+)
+
+
 def choices(page):
     fitted = rows("trials/models.tsv")
     page.says(f"by name, {fig(len({r['matrix'] for r in fitted}), 0)} real matrices on one H100")
@@ -82,6 +92,14 @@ def choices(page):
         "log",
         "2.8 to 25 ns for each entry to scan and 3.6 to 12 ns to make BitTCF",
     )
+    shown = [r for r in select("programs/plan_phases.tsv", mode="32f", N=128)
+             if r["matrix"] != "dlmc_tr_ffn1_mp80"]
+    page.says(f"mean of {fig(len(shown) // 2, 0)} real\nmatrices")
+    for title, phase in PHASES:
+        mean = {e: sum(r[phase] for r in shown if r["engine"] == e) / (len(shown) // 2)
+                for e in ("auto", "cusparse")}
+        page.row(title, fig(mean["auto"]), fig(mean["cusparse"]) if mean["cusparse"] else "-")
+    page.noted("definition", "On one H100 with 8 threads")
     # bench_predict at the cases of trials/models.tsv and, row-major, of engines/lot.tsv
     page.noted("log", "of\n926 cases", "in two, by 0.4 % at most")
     page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
