@@ -124,6 +124,41 @@ void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_
     }
 }
 
+/* Row @p row of a rectangle that begins at row @p first. */
+static int32_t row_of_x(const spmm_sddmm_rectangles_t *mask, int32_t first, int32_t row)
+{
+    return mask->row_map == NULL ? first + row : mask->row_map[first + row];
+}
+
+static void rectangle_of_tasks(const spmm_sddmm_rectangles_t *mask, const spmm_sddmm_args_t *args,
+                               const int32_t *range, dot_fn_t *dot)
+{
+    for (int64_t t = range[2]; t < range[3]; t++) {
+        const int32_t   count = mask->task[2 * t] / 65536;
+        const int32_t   i     = row_of_x(mask, range[0], mask->task[2 * t] % 65536);
+        const uint16_t *col   = mask->col + t * SPMM_SDDMM_TASK;
+
+        for (int32_t e = 0; e < count; e++) {
+            dot(args, i, range[1] + col[e], (int64_t)mask->task[2 * t + 1] + e);
+        }
+    }
+}
+
+static void rectangle_of_batches(const spmm_sddmm_rectangles_t *mask, const spmm_sddmm_args_t *args,
+                                 const int32_t *range, dot_fn_t *dot)
+{
+    const int64_t size = SPMM_SDDMM_BATCH;
+
+    for (int64_t at = range[2] * size; at < range[3] * size; at++) {
+        if (mask->place[at] >= 0) {
+            const int64_t r = at / size * SPMM_SDDMM_BATCH_ROWS + mask->entry[at] / 65536;
+
+            dot(args, row_of_x(mask, range[0], mask->row[r]), range[1] + mask->entry[at] % 65536,
+                mask->place[at]);
+        }
+    }
+}
+
 void spmmi_cpu_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask, const spmm_sddmm_args_t *args)
 {
     dot_fn_t *const dot = pick(args->type, args->s_type);
@@ -132,16 +167,7 @@ void spmmi_cpu_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask, const spmm_
     for (int32_t r = 0; r < mask->n_rectangles; r++) {
         const int32_t *range = mask->range + 4 * (int64_t)r;
 
-        for (int64_t t = range[2]; t < range[3]; t++) {
-            const int32_t   count = mask->task[2 * t] / 65536;
-            const int32_t   i     = range[0] + mask->task[2 * t] % 65536;
-            const uint16_t *col   = mask->col + t * SPMM_SDDMM_TASK;
-
-            for (int32_t e = 0; e < count; e++) {
-                dot(args, mask->row_map == NULL ? i : mask->row_map[i], range[1] + col[e],
-                    (int64_t)mask->task[2 * t + 1] + e);
-            }
-        }
+        (mask->task != NULL ? rectangle_of_tasks : rectangle_of_batches)(mask, args, range, dot);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm_rectangles.cuh
- *  SDDMM of unstructured masks in all types on CUDA cores: the rows of X and Y of a rectangle come
- *  to shared memory, 128 bytes of each at a time, and all entries find them there.
+ *  SDDMM of unstructured masks in FP32 and FP64: the rows of X and Y of a rectangle come to shared
+ *  memory, 128 bytes of each at a time, and all entries find them there.
  *
  *  - One warp asks for boxes of both by tensor maps, as stages of a ring get free.
  *  - A lane of the others has a task: up to 8 entries of a row, with all of their sums.  So sums
@@ -58,6 +58,15 @@ struct Room {
           full(stage + layout.stages * layout.bytes()), empty(full + kStages * 8)
     {
     }
+
+    /* Barriers of stages that so many warps read. */
+    __device__ __forceinline__ void open(int stages, int warps) const
+    {
+        for (int s = 0; s < stages; s++) {
+            barrier_init(full + 8 * s, 1);
+            barrier_init(empty + 8 * s, warps);
+        }
+    }
 };
 
 __device__ __forceinline__ int4 range_at(const spmm_sddmm_rectangles_t &mask, int64_t r)
@@ -65,33 +74,24 @@ __device__ __forceinline__ int4 range_at(const spmm_sddmm_rectangles_t &mask, in
     return __ldg((const int4 *)mask.range + min(r, (int64_t)mask.n_rectangles - 1));
 }
 
-/* Lines of the rectangles of a thread block, as one lane asks for them. */
+/* The lines of a rectangle, as one lane asks for them. */
 template <int kElems>
-__device__ __forceinline__ void ask(const CUtensorMap &x, const CUtensorMap &y,
-                                    const spmm_sddmm_rectangles_t &mask, const Layout &layout,
-                                    const Room &room)
+__device__ __forceinline__ void ask(const CUtensorMap &x, const CUtensorMap &y, const int4 &range,
+                                    const Layout &layout, const Room &room, Turn &turn)
 {
-    Turn turn;
-    int4 next = range_at(mask, blockIdx.x);
+    for (int s = 0; s < layout.slices; s++, turn.next(layout.stages)) {
+        const uint32_t full = room.full + 8 * turn.stage;
+        const uint32_t to   = room.stage + turn.stage * layout.bytes();
 
-    for (int64_t r = blockIdx.x; r < mask.n_rectangles; r += gridDim.x) {
-        const int4 range = next;
-
-        next = range_at(mask, r + gridDim.x);
-        for (int s = 0; s < layout.slices; s++, turn.next(layout.stages)) {
-            const uint32_t full = room.full + 8 * turn.stage;
-            const uint32_t to   = room.stage + turn.stage * layout.bytes();
-
-            barrier_wait(room.empty + 8 * turn.stage, turn.parity ^ 1);
-            barrier_expect(full, layout.bytes());
-            for (int b = 0; b < layout.boxes_x; b++) {
-                copy_box(to + b * layout.rows_x * kLine, x, range.x + b * layout.rows_x, s * kElems,
-                         full);
-            }
-            for (int b = 0; b < layout.boxes_y; b++) {
-                copy_box(to + layout.bytes_x() + b * layout.rows_y * kLine, y,
-                         range.y + b * layout.rows_y, s * kElems, full);
-            }
+        barrier_wait(room.empty + 8 * turn.stage, turn.parity ^ 1);
+        barrier_expect(full, layout.bytes());
+        for (int b = 0; b < layout.boxes_x; b++) {
+            copy_box(to + b * layout.rows_x * kLine, x, range.x + b * layout.rows_x, s * kElems,
+                     full);
+        }
+        for (int b = 0; b < layout.boxes_y; b++) {
+            copy_box(to + layout.bytes_x() + b * layout.rows_y * kLine, y,
+                     range.y + b * layout.rows_y, s * kElems, full);
         }
     }
 }
@@ -119,99 +119,31 @@ __device__ __forceinline__ Task task_at(const spmm_sddmm_rectangles_t &mask, con
     return task;
 }
 
-/* Sums of products of two words. */
-__device__ __forceinline__ void add_word(float &sum, const float (&x)[4], const int4 &y)
-{
-    sum = fmaf(x[0], __int_as_float(y.x), sum);
-    sum = fmaf(x[1], __int_as_float(y.y), sum);
-    sum = fmaf(x[2], __int_as_float(y.z), sum);
-    sum = fmaf(x[3], __int_as_float(y.w), sum);
-}
-__device__ __forceinline__ void add_word(double &sum, const double (&x)[2], const int4 &y)
-{
-    sum = fma(x[0], __hiloint2double(y.y, y.x), sum);
-    sum = fma(x[1], __hiloint2double(y.w, y.z), sum);
-}
-
-/* What a word holds, as sums are. */
-__device__ __forceinline__ void open_word(const int4 &word, float (&to)[4])
-{
-    memcpy(to, &word, sizeof to);
-}
-__device__ __forceinline__ void open_word(const int4 &word, double (&to)[2])
-{
-    memcpy(to, &word, sizeof to);
-}
-__device__ __forceinline__ float2 open_pair(int bits, __half)
-{
-    __half2 pair;
-
-    memcpy(&pair, &bits, sizeof pair);
-    return __half22float2(pair);
-}
-__device__ __forceinline__ float2 open_pair(int bits, __nv_bfloat16)
-{
-    return {__int_as_float(bits << 16), __int_as_float(bits & (int)0xffff0000)};
-}
-
 /** A word of X, and what it adds to sums. */
 template <typename T> struct Word {
-    using Sum                   = T;
-    static constexpr int kElems = kWord / (int)sizeof(T);
+    T x[kWord / (int)sizeof(T)];
 
-    T x[kElems];
-
-    __device__ __forceinline__ void open(const int4 &word)
+    __device__ __forceinline__ explicit Word(const int4 &word)
     {
-        open_word(word, x);
+        memcpy(x, &word, sizeof x);
     }
-    __device__ __forceinline__ void add(T &sum, const int4 &y) const
+
+    __device__ __forceinline__ void add(T &sum, const Word &y) const
     {
-        add_word(sum, x, y);
-    }
-};
-
-template <typename Half> struct HalfWord {
-    using Sum = float;
-
-    float2 x[4];
-
-    __device__ __forceinline__ void open(const int4 &word)
-    {
-        const int bits[4] = {word.x, word.y, word.z, word.w};
-
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            x[i] = open_pair(bits[i], Half());
+        for (int i = 0; i < kWord / (int)sizeof(T); i++) {
+            sum = fma(x[i], y.x[i], sum);
         }
     }
-    __device__ __forceinline__ void add(float &sum, const int4 &word) const
-    {
-        const int bits[4] = {word.x, word.y, word.z, word.w};
-
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float2 y = open_pair(bits[i], Half());
-
-            sum = fmaf(x[i].x, y.x, sum);
-            sum = fmaf(x[i].y, y.y, sum);
-        }
-    }
-};
-template <> struct Word<__half> : HalfWord<__half> {
-};
-template <> struct Word<__nv_bfloat16> : HalfWord<__nv_bfloat16> {
 };
 
 /* A line of kCount entries.  Addresses are of the lane's word 0 of it, which stand at multiples of
  * a line but for the number of the lane: exclusive or is a step to another word. */
 template <typename T, int kCount>
-__device__ __forceinline__ void add_line(uint32_t x, uint32_t y, const int4 &col,
-                                         typename Word<T>::Sum (&sum)[kMost])
+__device__ __forceinline__ void add_line(uint32_t x, uint32_t y, const int4 &col, T (&sum)[kMost])
 {
     const int pairs[4] = {col.x, col.y, col.z, col.w};
     uint32_t  row[kCount];
-    Word<T>   own;
 
 #pragma unroll
     for (int e = 0; e < kCount; e++) {
@@ -219,17 +151,16 @@ __device__ __forceinline__ void add_line(uint32_t x, uint32_t y, const int4 &col
     }
 #pragma unroll 1
     for (uint32_t word = 0; word < kLine; word += kWord) {
-        const int4 first = load_shared<int4>(x ^ word);
-        int4       read[kCount];
+        const Word<T> own(load_shared<int4>(x ^ word));
+        int4          read[kCount];
 
 #pragma unroll
         for (int e = 0; e < kCount; e++) {
             read[e] = load_shared<int4>(row[e] ^ word);
         }
-        own.open(first);
 #pragma unroll
         for (int e = 0; e < kCount; e++) {
-            own.add(sum[e], read[e]);
+            own.add(sum[e], Word<T>(read[e]));
         }
     }
 }
@@ -237,7 +168,7 @@ __device__ __forceinline__ void add_line(uint32_t x, uint32_t y, const int4 &col
 /* The same of as many as the lanes of a warp have at most. */
 template <typename T>
 __device__ __forceinline__ void add_line(int count, uint32_t x, uint32_t y, const int4 &col,
-                                         typename Word<T>::Sum (&sum)[kMost])
+                                         T (&sum)[kMost])
 {
     switch (count) {
     case 0:
@@ -299,7 +230,7 @@ __device__ __forceinline__ void store(const spmm_sddmm_args_t &args, int64_t pla
     *s = Narrow<Out>::from(args.beta == 0.0 ? fresh : fresh + (S)args.beta * widen<S>(*s));
 }
 
-template <typename Out, typename S>
+template <typename S>
 __device__ __forceinline__ void store_sums(const spmm_sddmm_args_t &args, const Task &task,
                                            S (&sum)[kMost], int                       lane)
 {
@@ -312,13 +243,13 @@ __device__ __forceinline__ void store_sums(const spmm_sddmm_args_t &args, const 
         const int place = __shfl_sync(0xffffffffu, task.place, i, kMost);
 
         if (mine < count) {
-            store<Out>(args, (int64_t)place + mine, sum[i]);
+            store<S>(args, (int64_t)place + mine, sum[i]);
         }
     }
 }
 
 /* The tasks of a warp in all rectangles of the thread block. */
-template <typename T, typename Out>
+template <typename T>
 __device__ __forceinline__ void run_tasks(const spmm_sddmm_rectangles_t &mask,
                                           const spmm_sddmm_args_t &args, const Layout &layout,
                                           const Room &room)
@@ -333,7 +264,7 @@ __device__ __forceinline__ void run_tasks(const spmm_sddmm_rectangles_t &mask,
         const Task now  = next;
         const int  most = __shfl_sync(0xffffffffu, now.count, 0);
 
-        typename Word<T>::Sum sum[kMost] = {};
+        T sum[kMost] = {};
 
         next  = task_at(mask, range, r + gridDim.x < mask.n_rectangles);
         range = range_at(mask, r + 2 * (int64_t)gridDim.x);
@@ -348,12 +279,12 @@ __device__ __forceinline__ void run_tasks(const spmm_sddmm_rectangles_t &mask,
             }
         }
         if (most > 0) {
-            store_sums<Out>(args, now, sum, lane);
+            store_sums(args, now, sum, lane);
         }
     }
 }
 
-template <typename T, typename Out>
+template <typename T>
 __global__ void __launch_bounds__(kThreads, 1)
     sddmm_rectangles(const __grid_constant__ CUtensorMap x, const __grid_constant__ CUtensorMap y,
                      const __grid_constant__ spmm_sddmm_rectangles_t mask,
@@ -366,17 +297,22 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (fetches) {
         prefetch_map(x);
         prefetch_map(y);
-        for (int s = 0; s < layout.stages; s++) {
-            barrier_init(room.full + 8 * s, 1);
-            barrier_init(room.empty + 8 * s, kWarps);
-        }
+        room.open(layout.stages, kWarps);
         show_to_copies();
     }
     __syncthreads();
     if (threadIdx.x < kWarps * kWarp) {
-        run_tasks<T, Out>(mask, args, layout, room);
+        run_tasks<T>(mask, args, layout, room);
     } else if (fetches) {
-        ask<kLine / (int)sizeof(T)>(x, y, mask, layout, room);
+        int4 next = range_at(mask, blockIdx.x);
+        Turn turn;
+
+        for (int64_t r = blockIdx.x; r < mask.n_rectangles; r += gridDim.x) {
+            const int4 range = next;
+
+            next = range_at(mask, r + gridDim.x);
+            ask<kLine / (int)sizeof(T)>(x, y, range, layout, room, turn);
+        }
     }
 }
 

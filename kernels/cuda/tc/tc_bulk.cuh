@@ -82,6 +82,18 @@ __device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap &map, in
 #endif
 }
 
+/** Start copying @p bytes, a multiple of 16 at such addresses, to the shared address @p to. */
+__device__ __forceinline__ void copy_bytes(uint32_t to, const void *from, int bytes,
+                                           uint32_t barrier)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+                 : "memory");
+#endif
+}
+
 /** A place of a ring of stages, and how many times all of it were used. */
 struct Turn {
     int stage = 0, parity = 0;

@@ -22,7 +22,8 @@ enum {
     SPMM_SDDMM_SLICE      = 512, /**< bytes of a row at a time on CUDA cores, through all batches */
     SPMM_SDDMM_LINE       = 128, /**< bytes of a row at a time in rectangles */
     SPMM_SDDMM_BOX        = 256, /**< most rows that a tensor map copies at a time */
-    SPMM_SDDMM_REACH      = 704  /**< most tasks of a rectangle: one for each thread */
+    SPMM_SDDMM_REACH      = 704, /**< most tasks of a rectangle: one for each thread */
+    SPMM_SDDMM_HELD       = 64   /**< most batches of one in 16 bits: four for each warp */
 };
 
 /** Entries of a mask in the order of rows, in tasks of a few entries of one row. */
@@ -66,13 +67,19 @@ typedef struct {
     int32_t         n_rows, n_cols; /**< of the mask */
     int32_t         rows, cols;     /**< of a rectangle; at the edges of the mask fewer */
     const int32_t  *range; /**< [n_rectangles * 4] first row, first column, first task and the one
-                                behind the last, up to SPMM_SDDMM_REACH on */
+                                behind the last, up to SPMM_SDDMM_REACH on; in 16 bits batches, up
+                                to SPMM_SDDMM_HELD */
     const int32_t  *task;  /**< [tasks * 2] up to SPMM_SDDMM_TASK entries of a row whose places in S
                                 follow each other: that row of the rectangle in the lower 16 bits,
                                 their number in the upper ones; place of the first.  Those of most
                                 entries come first */
     const uint16_t *col;   /**< [tasks * SPMM_SDDMM_TASK] columns of the rectangle; past the last
                                 entry the first one again */
+    /* In 16 bits instead of both: batches, whose even slots are entries of even ones of 8 rows. */
+    const int32_t  *entry; /**< [batches * SPMM_SDDMM_BATCH] column of the rectangle in the lower 16
+                                bits, which of the rows in the upper ones; 0: none */
+    const int32_t  *place; /**< [batches * SPMM_SDDMM_BATCH] where in S; -1: no entry */
+    const uint16_t *row;   /**< [batches * SPMM_SDDMM_BATCH_ROWS] of the rectangle */
     const int32_t  *row_map; /**< [n_rows] row of X of each row; NULL: the identity */
 } spmm_sddmm_rectangles_t;
 

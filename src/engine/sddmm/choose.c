@@ -38,10 +38,10 @@ static const double l1_byte = 0.045, l2_byte = 0.15;
 static const double slice_held = 1.15, slice_lost = 1.6;
 
 /* Of rectangles, picoseconds of a multiprocessor: of a byte that arrives; of 128 bytes of an entry
- * or a task, and of an entry besides; and what their start takes longer.  Fits to masks of 4096 and
- * 8192 with 90 to 98 % zeros on an H100. */
-static const double rect_byte = 15.0, rect_wide = 545.0, rect_half = 815.0, rect_entry = 380.0;
-static const double rect_start = 2.7e6;
+ * or a task, and of an entry besides; in 16 bits of a batch, and of a line of it; and what their
+ * start takes longer.  Fits to masks of 4096 and 8192 with 90 to 98 % zeros on an H100. */
+static const double rect_byte = 15.0, rect_line = 545.0, rect_entry = 380.0, rect_start = 2.7e6;
+static const double batch_start = 11.6e3, batch_line = 28e3, half_start = 1.7e6;
 
 /* Does the build have code for them?  Devices of other capabilities do not run it. */
 static bool has_sweeps(const spmm_device_t *device)
@@ -238,10 +238,13 @@ static double time_of_weight(const spmm_device_t *device, const spmm_sampling_t 
     const double lines = ceil(row_bytes(what) / SPMM_SDDMM_LINE);
     const double bytes = lines * SPMM_SDDMM_LINE * ((double)choice->height + choice->width);
     const double waves = ceil((double)w->rectangles / device->n_sm);
-    const double reads = fmax((nnz + (double)w->tasks) / device->n_sm, (double)w->most) * lines *
-                         (is_half(what) ? rect_half : rect_wide);
+    const double each  = (double)w->tasks / device->n_sm;
+    const double reads =
+        is_half(what) ? fmax(each, (double)w->most) * (batch_start + lines * batch_line)
+                      : fmax(nnz / device->n_sm + each, (double)w->most) * lines * rect_line +
+                            nnz / device->n_sm * rect_entry;
 
-    return rect_start + nnz / device->n_sm * rect_entry + fmax(waves * bytes * rect_byte, reads);
+    return (is_half(what) ? half_start : rect_start) + fmax(waves * bytes * rect_byte, reads);
 }
 
 /* Rectangles without row_map, of rows as tensor maps take them; of many an entry each is no use. */
@@ -255,11 +258,14 @@ static spmm_status_t consider_rectangles(const spmm_device_t *device, const spmm
     double                predicted;
 
     if (!has_rectangles(device) || block->row_map != NULL || fmod(row_bytes(what), 16.0) != 0.0 ||
-        !spmmi_sddmm_rectangle_shape(block, device->n_sm, nnz / share, &mine.height, &mine.width)) {
+        !spmmi_sddmm_rectangle_shape(block, is_half(what), device->n_sm, nnz / share, &mine.height,
+                                     &mine.width)) {
         return SPMM_OK;
     }
-    SPMM_TRY(
-        spmmi_sddmm_weigh_rectangles(device->env, block, place, mine.height, mine.width, &weight));
+    SPMM_TRY(is_half(what)
+                 ? spmmi_sddmm_weigh_batches(device->env, block, mine.height, mine.width, &weight)
+                 : spmmi_sddmm_weigh_rectangles(device->env, block, place, mine.height, mine.width,
+                                                &weight));
     predicted = time_of_weight(device, what, nnz, &mine, &weight);
     if (predicted < *time) {
         *time   = predicted;
@@ -270,14 +276,14 @@ static spmm_status_t consider_rectangles(const spmm_device_t *device, const spmm
 
 /* Every rectangle is looked at, those without an entry too: of very many that is endless. */
 static spmm_status_t take_rectangles(const spmm_device_t *device, const spmm_csr_t *block,
-                                     spmm_sampler_choice_t *choice)
+                                     const spmm_sampling_t *what, spmm_sampler_choice_t *choice)
 {
     const double few = 1 << 20, each = 16.0;
     const double most = few + each * (double)spmmi_csr_nnz(block);
 
     choice->format = SPMM_SAMPLER_RECTANGLES;
-    if (!spmmi_sddmm_rectangle_shape(block, multiprocessors(device), most, &choice->height,
-                                     &choice->width)) {
+    if (!spmmi_sddmm_rectangle_shape(block, is_half(what), multiprocessors(device), most,
+                                     &choice->height, &choice->width)) {
         return spmmi_fail(&device->env->err, SPMM_ERR_RANGE,
                           "a mask of %d x %d with %" PRId64 " entries on rank %d: the SDDMM kernel "
                           "rectangles would have more than %.0f of them; use csr",
@@ -303,7 +309,7 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
         return SPMM_OK;
     }
     if (spmmi_asks_for(what, "rectangles")) {
-        return take_rectangles(device, block, choice);
+        return take_rectangles(device, block, what, choice);
     }
     choice->pair = 1;
     if (is_half(what) && !spmmi_asks_for(what, "dense") && !spmmi_asks_for(what, "cvse")) {

@@ -161,7 +161,8 @@ static spmm_status_t make_squares(spmm_sampler_t *s, const spmm_csr_t *block, co
 static spmm_status_t upload_rectangles(spmm_sampler_t *s, const spmm_csr_t *block,
                                        const spmm_sddmm_rectangle_list_t *list)
 {
-    void *col = NULL;
+    const int64_t slots = list->n_tasks * SPMM_SDDMM_BATCH;
+    void         *col = NULL, *row = NULL;
 
     s->rectangles.n_rectangles = list->n_rectangles;
     s->rectangles.n_rows       = block->n_rows;
@@ -169,23 +170,34 @@ static spmm_status_t upload_rectangles(spmm_sampler_t *s, const spmm_csr_t *bloc
     s->rectangles.rows         = list->rows;
     s->rectangles.cols         = list->cols;
     SPMM_TRY(upload(s, list->range, 4 * (int64_t)list->n_rectangles, &s->rectangles.range));
-    SPMM_TRY(upload(s, list->task, 2 * list->n_tasks, &s->rectangles.task));
-    SPMM_TRY(upload_bytes(s, list->col, (size_t)list->n_tasks * SPMM_SDDMM_TASK * sizeof *list->col,
-                          &col));
+    if (list->task != NULL) {
+        SPMM_TRY(upload(s, list->task, 2 * list->n_tasks, &s->rectangles.task));
+        SPMM_TRY(upload_bytes(s, list->col,
+                              (size_t)list->n_tasks * SPMM_SDDMM_TASK * sizeof *list->col, &col));
+    } else {
+        SPMM_TRY(upload(s, list->entry, slots, &s->rectangles.entry));
+        SPMM_TRY(upload(s, list->place, slots, &s->rectangles.place));
+        SPMM_TRY(upload_bytes(
+            s, list->row, (size_t)list->n_tasks * SPMM_SDDMM_BATCH_ROWS * sizeof *list->row, &row));
+    }
     s->rectangles.col = col;
+    s->rectangles.row = row;
     return block->row_map == NULL
                ? SPMM_OK
                : upload(s, block->row_map, block->n_rows, &s->rectangles.row_map);
 }
 
 static spmm_status_t make_rectangles(spmm_sampler_t *s, const spmm_csr_t *block,
-                                     const spmm_sampler_choice_t *choice, const int64_t *place)
+                                     const spmm_sampler_choice_t *choice, bool half,
+                                     const int64_t *place)
 {
     spmm_sddmm_rectangle_list_t list;
     spmm_status_t               status;
 
-    SPMM_TRY(spmmi_sddmm_make_rectangles(s->device->env, block, place, choice->height,
-                                         choice->width, &list));
+    SPMM_TRY(half ? spmmi_sddmm_make_rectangle_batches(s->device->env, block, place, choice->height,
+                                                       choice->width, &list)
+                  : spmmi_sddmm_make_rectangles(s->device->env, block, place, choice->height,
+                                                choice->width, &list));
     status = upload_rectangles(s, block, &list);
     spmmi_sddmm_free_rectangles(&list);
     return status;
@@ -204,7 +216,7 @@ spmm_status_t spmmi_sampler_make_form(spmm_sampler_t *s, const spmm_csr_t *block
     case SPMM_SAMPLER_PANELS:
         return make_panels(s, block, &choice, spmm_type_size(what->type) == 2, place);
     case SPMM_SAMPLER_RECTANGLES:
-        return make_rectangles(s, block, &choice, place);
+        return make_rectangles(s, block, &choice, spmm_type_size(what->type) == 2, place);
     case SPMM_SAMPLER_DENSE:
         return make_squares(s, block, place);
     case SPMM_SAMPLER_CVSE:

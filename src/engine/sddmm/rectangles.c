@@ -14,7 +14,8 @@
 enum {
     MOST  = SPMM_SDDMM_TASK,
     REACH = SPMM_SDDMM_REACH,
-    ROOM  = 225 << 10 /**< bytes of shared memory for two lines of each row */
+    ROOM  = 225 << 10, /**< bytes of shared memory for two lines of each row */
+    LISTS = 36 << 10   /**< of that for the lists of two rectangles in 16 bits */
 };
 
 int32_t spmmi_sddmm_padded(int32_t rows)
@@ -24,17 +25,18 @@ int32_t spmmi_sddmm_padded(int32_t rows)
     return boxes == 0 ? 0 : (rows + boxes - 1) / boxes * boxes;
 }
 
-static bool has_room(int32_t rows, int32_t cols)
+static bool has_room(int32_t rows, int32_t cols, bool half)
 {
     return 2 * SPMM_SDDMM_LINE * ((int64_t)spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <=
-           ROOM;
+           ROOM - (half ? LISTS : 0);
 }
 
 /* Tasks of a rectangle are few enough, if the mask is even with that many entries in each row: one
- * of every row that has any, and one of every eight from the fifth on. */
-static bool is_in_reach(double rows, double each)
+ * of every row that has any, and one of every eight from the fifth on.  Batches are almost full. */
+static bool is_in_reach(double rows, double each, bool half)
 {
-    return rows * (fmax(each - 4.5, 0.0) / MOST - expm1(-each)) <= 0.97 * REACH;
+    return half ? rows * each <= 0.92 * SPMM_SDDMM_HELD * SPMM_SDDMM_BATCH
+                : rows * (fmax(each - 4.5, 0.0) / MOST - expm1(-each)) <= 0.97 * REACH;
 }
 
 /* The shape with the fewest rows and columns of which so many make up the block. */
@@ -56,8 +58,8 @@ static void shape_of(const spmm_csr_t *block, double number, int32_t *rows, int3
     }
 }
 
-bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, double most, int32_t *rows,
-                                 int32_t *cols)
+bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, bool half, int n_sm, double most,
+                                 int32_t *rows, int32_t *cols)
 {
     const double places = fmax((double)block->n_rows * block->n_cols, 1.0);
     const double share  = (double)spmmi_csr_nnz(block) / places;
@@ -74,7 +76,7 @@ bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, double most,
         shape_of(block, number, rows, cols);
         number += step;
         step += floor(number / step / 8.0) * n_sm;
-    } while (!has_room(*rows, *cols) || !is_in_reach(*rows, share * *cols));
+    } while (!has_room(*rows, *cols, half) || !is_in_reach(*rows, share * *cols, half));
     return true;
 }
 
@@ -212,8 +214,8 @@ static void fill_band(filling_t *f, int64_t band)
     }
 }
 
-/* Those of most tasks first: thread blocks take them in turn. */
-static spmm_status_t sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list)
+spmm_status_t spmmi_sddmm_sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list,
+                                          int32_t most)
 {
     int32_t *sorted, next[REACH + 2] = {0};
 
@@ -224,14 +226,14 @@ static spmm_status_t sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_
     for (int32_t r = 0; r < list->n_rectangles; r++) {
         const int32_t *range = list->range + 4 * (int64_t)r;
 
-        next[REACH - (range[3] - range[2]) + 1]++;
+        next[most - (range[3] - range[2]) + 1]++;
     }
-    for (int n = 0; n <= REACH; n++) {
+    for (int n = 0; n <= most; n++) {
         next[n + 1] += next[n];
     }
     for (int32_t r = 0; r < list->n_rectangles; r++) {
         const int32_t *range = list->range + 4 * (int64_t)r;
-        const int32_t  to    = next[REACH - (range[3] - range[2])]++;
+        const int32_t  to    = next[most - (range[3] - range[2])]++;
 
         memcpy(sorted + 4 * (int64_t)to, range, 4 * sizeof *range);
     }
@@ -256,7 +258,7 @@ static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const int64_
         fill_band(&f, band);
     }
     spmmi_free(f.count);
-    return sort_rectangles(env, list);
+    return spmmi_sddmm_sort_rectangles(env, list, REACH);
 }
 
 spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *block,
@@ -288,6 +290,7 @@ spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *blo
 
 void spmmi_sddmm_free_rectangles(spmm_sddmm_rectangle_list_t *rectangles)
 {
-    spmmi_free_all(rectangles->range, rectangles->task, rectangles->col);
+    spmmi_free_all(rectangles->range, rectangles->task, rectangles->col, rectangles->entry,
+                   rectangles->place, rectangles->row);
     memset(rectangles, 0, sizeof *rectangles);
 }

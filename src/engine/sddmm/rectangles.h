@@ -14,14 +14,15 @@ int32_t spmmi_sddmm_padded(int32_t rows);
 
 /** The largest rectangles that fit shared memory and the threads of a block and make up whole
  *  waves on @p n_sm multiprocessors.
+ *  @param[in] half  elements have 16 bits
  *  @return false: there would be more than @p most, those without an entry among them */
-bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, int n_sm, double most, int32_t *rows,
-                                 int32_t *cols);
+bool spmmi_sddmm_rectangle_shape(const spmm_csr_t *block, bool half, int n_sm, double most,
+                                 int32_t *rows, int32_t *cols);
 
 /** What the rectangles of a mask come to. */
 typedef struct {
-    int64_t rectangles, tasks;
-    int64_t most; /**< entries of one */
+    int64_t rectangles, tasks; /**< in 16 bits batches */
+    int64_t most;              /**< entries of one, in 16 bits batches */
 } spmm_sddmm_weight_t;
 
 spmm_status_t spmmi_sddmm_weigh_rectangles(spmm_env_t *env, const spmm_csr_t *block,
@@ -30,9 +31,9 @@ spmm_status_t spmmi_sddmm_weigh_rectangles(spmm_env_t *env, const spmm_csr_t *bl
 
 typedef struct {
     int32_t   n_rectangles, rows, cols;
-    int64_t   n_tasks;
-    int32_t  *range, *task; /**< as in spmm_sddmm_rectangles_t */
-    uint16_t *col;
+    int64_t   n_tasks;                      /**< in 16 bits batches */
+    int32_t  *range, *task, *entry, *place; /**< as in spmm_sddmm_rectangles_t */
+    uint16_t *col, *row;
 } spmm_sddmm_rectangle_list_t;
 
 /** Sort the entries of @p block, whose columns ascend, into rectangles of that size.
@@ -40,6 +41,16 @@ typedef struct {
 spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *block,
                                           const int64_t *place, int32_t rows, int32_t cols,
                                           spmm_sddmm_rectangle_list_t *rectangles);
+/** Those of most tasks first, which are up to @p most: thread blocks take them in turn. */
+spmm_status_t spmmi_sddmm_sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list,
+                                          int32_t most);
 void          spmmi_sddmm_free_rectangles(spmm_sddmm_rectangle_list_t *rectangles);
+
+/* rectangle_batches.c: the same in 16 bits. */
+spmm_status_t spmmi_sddmm_weigh_batches(spmm_env_t *env, const spmm_csr_t *block, int32_t rows,
+                                        int32_t cols, spmm_sddmm_weight_t *weight);
+spmm_status_t spmmi_sddmm_make_rectangle_batches(spmm_env_t *env, const spmm_csr_t *block,
+                                                 const int64_t *place, int32_t rows, int32_t cols,
+                                                 spmm_sddmm_rectangle_list_t *rectangles);
 
 #endif /* SPMM_ENGINE_SDDMM_RECTANGLES_H */

@@ -9,7 +9,8 @@
  *            batches like those tasks, in 16 bits of 32 entries, or pairs of them, in up to 8 rows,
  *            on tensor cores
  *    rectangles  of rows and columns, as large as shared memory holds lines of their rows of X and
- *            Y by tensor maps; a lane has up to 8 entries of a row; all types
+ *            Y by tensor maps; a lane has up to 8 entries of a row, in 16 bits a warp has batches
+ *            of 32 in up to 8 rows, on tensor cores; all types
  *    cvse    tiles of 32 vectors of a window of V = 8 or 16 rows, on tensor cores: rows of Y are
  *            the m16 side of the mma, V rows of X the n8 side; all types but FP64
  *    dense   squares of 128 rows and columns, multiplied in full on tensor cores: FP16 and BF16

@@ -184,11 +184,18 @@ static void test_large(void **state)
             s.kernel = kernels[kernel];
             check_sampled(&m, &s);
         }
-        for (s.s_type = s.type, s.k = 64; s.k <= 256; s.k += 64) { /* with the last one, dense */
-            check_sampled(&of_squares, &s);
+        for (s.s_type = s.type, s.k = 64; s.k <= 256; s.k += 64) {
+            for (int kernel = 2; kernel < 5; kernel += 2) { /* rectangles and dense */
+                s.kernel = kernels[kernel];
+                check_sampled(&of_squares, &s);
+            }
         }
         free_masked(&m);
         free_masked(&of_squares);
+        m = make_masked(&shape, SPMM_R_32F); /* several rectangles for a thread block */
+        check_sampled(&m, &(sampled_t){SPMM_R_32F, SPMM_R_32F, .k = 72, .alpha = 1.0,
+                                       .kernel = "rectangles"});
+        free_masked(&m);
     }
 }
 

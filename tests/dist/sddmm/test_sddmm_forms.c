@@ -217,6 +217,43 @@ static void check_rectangles(const spmm_csr_t *block, const int64_t *place,
     free(seen);
 }
 
+/* Every entry is in one slot of a batch, in the row and column that are its own; odd slots are in
+ * odd rows. */
+static void check_batches_of(const spmm_csr_t *block, const int64_t *place,
+                             const spmm_sddmm_rectangle_list_t *list)
+{
+    enum { SIZE = SPMM_SDDMM_BATCH, N = SPMM_SDDMM_BATCH_ROWS };
+    int32_t *seen = calloc((size_t)spmmi_csr_nnz(block), sizeof *seen), last = SPMM_SDDMM_HELD;
+
+    for (int r = 0; r < list->n_rectangles; r++) {
+        const int32_t *range = list->range + 4 * r;
+
+        assert_in_range(range[3] - range[2], 1, last);
+        last = range[3] - range[2];
+        for (int32_t at = range[2] * SIZE; at < range[3] * SIZE; at++) {
+            const int32_t which = list->entry[at] / 65536, col = list->entry[at] % 65536;
+            int64_t       e = 0, row;
+
+            assert_in_range(which, 0, N - 1);
+            row = range[0] + list->row[at / SIZE * N + which];
+            assert_in_range(row, range[0], block->n_rows - 1);
+            while (list->place[at] >= 0 && place[e] != list->place[at]) {
+                e++;
+            }
+            if (list->place[at] >= 0) {
+                assert_int_equal(which % 2, at % 2);
+                assert_int_equal(block->col_idx[e], range[1] + col);
+                assert_in_range(e, block->row_ptr[row], block->row_ptr[row + 1] - 1);
+                seen[e]++;
+            }
+        }
+    }
+    for (int64_t e = 0; e < spmmi_csr_nnz(block); e++) {
+        assert_int_equal(seen[e], 1);
+    }
+    free(seen);
+}
+
 /* Rows of 30, 29, ... entries, then empty ones, each third column; every second row backwards. */
 static void test_rectangles(void **state)
 {
@@ -245,8 +282,17 @@ static void test_rectangles(void **state)
         assert_in_range(weight.most, 1, size * ((size + EVERY - 1) / EVERY));
         check_rectangles(&block, place, &list);
         spmmi_sddmm_free_rectangles(&list);
+        spmm_assert_ok(spmmi_sddmm_weigh_batches(&spmm_test_env, &block, size, size, &weight));
+        spmm_assert_ok(
+            spmmi_sddmm_make_rectangle_batches(&spmm_test_env, &block, place, size, size, &list));
+        assert_int_equal(list.n_rectangles, weight.rectangles);
+        assert_int_equal(list.n_tasks, weight.tasks);
+        assert_in_range(list.n_tasks, spmmi_csr_nnz(&block) / SPMM_SDDMM_BATCH,
+                        spmmi_csr_nnz(&block) / 4);
+        check_batches_of(&block, place, &list);
+        spmmi_sddmm_free_rectangles(&list);
     }
-    assert_true(spmmi_sddmm_rectangle_shape(&block, 4, 4.0, &rows, &cols));
+    assert_true(spmmi_sddmm_rectangle_shape(&block, false, 4, 4.0, &rows, &cols));
     assert_in_range(rows * cols, ROWS * COLS / 4, ROWS * COLS / 4 + rows + cols);
 }
 
@@ -271,10 +317,14 @@ static void test_full_rectangles(void **state)
     assert_int_equal(list.n_rectangles, 2);
     check_rectangles(&block, place, &list);
     spmmi_sddmm_free_rectangles(&list);
-    assert_true(spmmi_sddmm_rectangle_shape(&block, 1, 9.0, &rows, &cols));
+    spmm_assert_ok(spmmi_sddmm_make_rectangle_batches(&spmm_test_env, &block, NULL, N, N, &list));
+    assert_int_equal(list.n_rectangles, 2); /* of 92 batches with an entry in each of 8 rows */
+    check_batches_of(&block, place, &list);
+    spmmi_sddmm_free_rectangles(&list);
+    assert_true(spmmi_sddmm_rectangle_shape(&block, false, 1, 9.0, &rows, &cols));
     assert_true(2 * 128 * (spmmi_sddmm_padded(rows) + spmmi_sddmm_padded(cols)) <= 225 * 1024);
-    assert_false(spmmi_sddmm_rectangle_shape(&block, 1, 2.0, &rows, &cols));
-    assert_false(spmmi_sddmm_rectangle_shape(&block, 4, 3.0, &rows, &cols));
+    assert_false(spmmi_sddmm_rectangle_shape(&block, false, 1, 2.0, &rows, &cols));
+    assert_false(spmmi_sddmm_rectangle_shape(&block, false, 4, 3.0, &rows, &cols));
     assert_int_equal(spmmi_sddmm_padded(257), 258);
     assert_int_equal(spmmi_sddmm_padded(256), 256);
 }

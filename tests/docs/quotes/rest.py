@@ -280,7 +280,7 @@ def sddmm(page):
     page.noted("trial", "19 us would be 1.5 times", "takes 3.7 to 3.9 us")
     page.noted("definition", "| single entries of | mask | zeros | K = 64 | K = 128 | K = 256 |",
                "entries with 98 % zeros. There", "masks of 8192 x 8192. Times over",
-               "at 98 % zeros, by counters", "as long at K = 64",
+               "at 98 % zeros, by counters", "At K = 64 they wait",
                "4096 x 4096 with 98 % zeros are a quarter of the work of 8192 x 8192")
     sddmm_forms(page)
     name = "engines/sddmm_dense.tsv"
