@@ -350,57 +350,43 @@ def published(page):
 
 
 def two_gpus(page):
-    every = rows("trials/pair.tsv")
+    every, beside = rows("trials/pair.tsv"), rows("trials/two/needed.tsv")
+    page.says(f"beside one: {fig(len({r['matrix'] for r in every}), 0)} matrices",
+              f"an earlier build, {fig(len({r['matrix'] for r in beside}), 0)} in all")
+    page.noted("definition", "(16 stand-ins with at least 1 M entries",
+               "where T1 >= 100 us | older build: all | least | where T1 >= 100 us",
+               "real matrices of at least 500,000 entries",
+               "where T1 >= 100 us | needed rows")
     for title, kind, n in (("FP32, 128", "32f", 128), ("FP32, 32", "32f", 32),
-                           ("FP64, 16", "64f", 16)):
-        found = [r for r in every if (r["type"], r["N"]) == (kind, n)]
-        cells = [fig(geomean(values(found, "efficiency"))), fig(min(values(found, "efficiency"))),
-                 fig(geomean(r["efficiency"] for r in found if r["T1_us"] >= 100))]
-        for rival in ("needed_us", "in_place_us"):
-            ratios = values(found, "T2_us", over=rival)
+                           ("FP64, 16", "64f", 16), ("all", None, None)):
+        found, others = ([r for r in table if kind is None or (r["type"], r["N"]) == (kind, n)]
+                         for table in (every, beside))
+        long, more = ([r for r in part if r["T1_us"] >= 100] for part in (found, others))
+        cells = [fig(len(found), 0)]
+        for name in ("efficiency", "old_efficiency"):
+            cells += [fig(geomean(values(found, name))), fig(min(values(found, name))),
+                      fig(geomean(values(long, name)))]
+        page.row(title, *cells, fig(geomean(values(found, "T2_us", over="old_T2_us"))))
+        cells = [fig(len(others), 0), fig(geomean(values(others, "efficiency"))),
+                 fig(geomean(values(more, "efficiency")))]
+        for rival in ("needed_us", "in_place_us", "allgather_us"):
+            ratios = values(others, "T2_us", over=rival)
             cells += [fig(geomean(ratios)), fig(min(ratios))]
         page.row(title, *cells)
-    before = {(r["matrix"], r["type"], r["N"]): r for r in rows("trials/pair_streams.tsv")}
-    both = [(before[r["matrix"], r["type"], r["N"]], r) for r in every]
-    slow = sum(r["T1_us"] > 1.05 * b["T1_us"] for b, r in both)
-    page.says(f"in {fig(slow, 0)} products, by other engines")
-    for at, text in ((1, "efficiency is {} over all, and {} at N = 128"),
-                     (0, "by the same T1 {} and {}")):
-        times = [(min(b["T1_us"], r["T1_us"]), (b, r)[at], r["N"]) for b, r in both]
-        page.says(text.format(
-            fig(geomean(one / (2 * two["T2_us"]) for one, two, _ in times)),
-            fig(geomean(one / (2 * two["T2_us"]) for one, two, n in times
-                        if n == 128 and one >= 100))))
-    ratios = [(b["T2_us"], b["T2_us"] / r["T2_us"]) for b, r in both]
-    page.says(f"are {fig(geomean(x for us, x in ratios if us < 35))} times as fast, geometric "
-              f"mean, and all {fig(geomean(x for _, x in ratios))} times")
-    page.noted("definition", "T1 is more than 5 % above", "those below 35 us",
-               "N = 128 where T1 >= 100 us. In")
-    halo = min(us for us in values(every, "halo_us") if us > 0)
-    slower = sum(r["T2_us"] > r["T1_us"] for r in every)
-    page.says(f"beside one: {fig(len(found), 0)} matrices",
-              f"longer than one in {fig(slower, 0)} of {fig(len(every), 0)} products",
-              f"a halo block takes {fig(halo, 0)} us and more")
-    page.noted("definition", "9 real ones with at least 500,000 entries, 16 stand-ins",
-               "where T1 >= 100 us")
-    again = rows("trials/two/pair_again.tsv")
-    by_key = {(r["matrix"], r["type"], r["N"]): r for r in every}
-    ratio = geomean(by_key[r["matrix"], r["type"], r["N"]]["T2_us"] / r["T2_us"] for r in again)
-    both = [(by_key[r["matrix"], r["type"], r["N"]], r) for r in again]
-    less = [b["T1_us"] / r["T1_us"] for b, r in both]
-    differ = [(b, r) for b, r in both if abs(b["T2_us"] - r["T2_us"]) >
-              0.05 * min(b["T2_us"], r["T2_us"])]
-    others = [(b, r) for b, r in differ if any(b[k] != r[k] for k in ("engine", "halo_engine"))]
+    slower, before = (sum(r[f"{old}T2_us"] > r[f"{old}T1_us"] for r in every)
+                      for old in ("", "old_"))
     page.says(
-        f"{fig(ratio)} times as fast in the mean of {fig(len(again), 0)} products",
-        f"at least 5 % less in {fig(sum(x > 1.05 for x in less), 0)} of them",
-        f"was {fig(geomean(values(again, 'efficiency')))} over all of them and "
-        f"{fig(geomean(r['efficiency'] for r in again if r['N'] == 128 and r['T1_us'] >= 100))} "
-        "for those",
-        f"than 5 % in {fig(len(differ), 0)}, in {fig(len(others), 0)} of these by other engines")
-    page.noted("definition", "took at least 5 % less", "differed by more than 5 %",
-               "for those at N = 128 where T1 >= 100 us")
-    bounds_of_two(page, every)
+        f"longer than one in {fig(slower, 0)} of {fig(len(every), 0)} products, those of the "
+        f"older build in {fig(before, 0)}",
+        f"its T1 is {fig(geomean(values(every, 'T1_us', over='old_T1_us')))} of ours",
+        f"takes {fig(min(us for us in values(beside, 'halo_us') if us > 0), 0)} us and more")
+    alone = select("engines/old_new.tsv", engine="auto")
+    assert all(r["slower"] == "no" for r in alone)
+    page.says(f"of {fig(len(alone), 0)} products of "
+              f"{fig(len({r['matrix'] for r in alone}), 0)} real matrices",
+              f"took {fig(geomean(values(alone, 'old_over_new')))} times as long")
+    page.noted("definition", "takes longer by 5 % and 1 us", "(FP32, N = 32 and 128, FP64, N = 32)")
+    bounds_of_two(page, beside)
 
 
 def bounds_of_two(page, every):
