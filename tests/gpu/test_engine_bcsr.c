@@ -300,5 +300,5 @@ static void test_padding(void **state)
 }
 
 SPMM_TESTS(test_engine_open, test_fill, test_engine_asynchronous, test_widths, test_blocks,
-           test_engine_shapes, test_matrices, test_engine_accuracy, test_padding,
+           test_engine_shapes, test_engine_edges, test_matrices, test_engine_accuracy, test_padding,
            test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);

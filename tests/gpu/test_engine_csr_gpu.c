@@ -23,6 +23,7 @@ static void test_types(void **state)
     static const int64_t     widths[]   = {1, 7, 8, 32, 33, 64, 128, 264, 512};
     const int                n_widths   = gpu_case_small() ? 5 : 9;
 
+    gpu_engine_ready();
     for (int k = 0; k < 6 * 2 * n_widths; k++) {
         const spmm_type_t *type  = types[k % 6];
         const bool         mixed = k % 12 < 6;
@@ -49,6 +50,7 @@ static void test_columns(void **state)
     const spmm_engine_ops_t *engine     = spmmi_engine_find("csr-gpu");
     const int                n_widths   = gpu_case_small() ? 2 : 8;
 
+    gpu_engine_ready();
     for (int k = 0; k < 6 * 3 * 2 * n_widths; k++) {
         const spmm_type_t   *type = types[k % 6];
         const int            kind = k / 6 % 3;
@@ -181,9 +183,7 @@ static void test_huge(void **state)
     if (getenv("SPMM_TEST_HUGE") == NULL) {
         return;
     }
-    if (gpu_device.ops == NULL) { /* named on the command line */
-        test_engine_open(state);
-    }
+    gpu_engine_ready();
     c = spmm_test_malloc((size_t)HUGE_ROWS * HUGE_N * sizeof *c);
     make_huge(&block);
     assert_true(spmmi_csr_nnz(&block) > (int64_t)INT32_MAX + 1);
@@ -196,6 +196,6 @@ static void test_huge(void **state)
     free(c);
 }
 
-SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_types, test_columns,
-           test_engine_accuracy, test_engine_special_values, test_engine_same_bits,
-           test_engine_life, test_engine_far, test_huge);
+SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_engine_edges,
+           test_types, test_columns, test_engine_accuracy, test_engine_special_values,
+           test_engine_same_bits, test_engine_life, test_engine_far, test_huge);

@@ -133,5 +133,5 @@ static void test_matrices(void **state)
 }
 
 SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_widths, test_every_variant,
-           test_engine_shapes, test_matrices, test_engine_accuracy, test_engine_special_values,
-           test_engine_same_bits, test_engine_life, test_engine_far);
+           test_engine_shapes, test_engine_edges, test_matrices, test_engine_accuracy,
+           test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);

@@ -19,6 +19,7 @@ static void test_widths(void **state)
 {
     static const int64_t widths[] = {1, 3, 4, 5, 8, 9, 15, 16, 17, 31, 32, 33, 64, 130};
 
+    gpu_engine_ready();
     for (int k = 0; k < 2 * 2 * 14; k++) {
         const spmm_type_t type  = k % 2 == 0 ? SPMM_R_64F : SPMM_R_32F;
         const bool        mixed = k / 2 % 2 == 0;

@@ -21,5 +21,6 @@ const gpu_engine_t gpu_engines[] = {
     {0},
 };
 
-SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_engine_accuracy,
-           test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);
+SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_engine_edges,
+           test_engine_accuracy, test_engine_special_values, test_engine_same_bits,
+           test_engine_life, test_engine_far);

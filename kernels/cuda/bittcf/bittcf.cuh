@@ -59,6 +59,8 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     const int                      chunk, part; /* wide access: 8 part + chunk = lane */
     const int                      j0;          /* first column of the lane */
     const T                       *B;           /* wide access: of that column */
+    const int32_t                  guarded; /* row of B, behind which there may be nothing, where
+                                                   n ends within an access; else none */
     uint32_t                       col_at,
         bits_at;    /* shared addresses: of the lane's column in block 0 of the ring, of its bits */
     uint32_t value; /* of the next block to load */
@@ -69,6 +71,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
           g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8),
           j0(first + (kWide ? kElems * chunk : kParts * g)), B((const T *)mm.x.B + j0),
+          guarded(kMasked && (int)mm.x.n * kParts % kElems != 0 ? format.last_col : -1),
           col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
     {
@@ -120,6 +123,17 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         return !kMasked || column(load, 0) < n();
     }
 
+    /* The columns that there are, from the lane's first one on. */
+    __device__ __forceinline__ void load_elements(const T *row, Pack<T, kElems> (&to)[kLoads]) const
+    {
+#pragma unroll
+        for (int k = 0; k < kLoads * kElems; k++) {
+            const int load = k / kElems, e = k % kElems;
+
+            to[load].at[e] = column(load, e) < n() ? __ldg(row + offset(load, e)) : (T)0;
+        }
+    }
+
     /* kLoads times 16 bytes of row @p col of B. */
     __device__ __forceinline__ void load_row(int32_t col, Pack<T, kElems> (&to)[kLoads]) const
     {
@@ -127,6 +141,10 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
             const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(Element);
             const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
 
+            if (kMasked && __any_sync(0xffffffffu, col == guarded)) {
+                load_elements((const T *)row, to);
+                return;
+            }
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
                 to[load] = {};
@@ -185,6 +203,22 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         }
     }
 
+    /* Sums of what lies behind the last column, which may be anything, are as if it were zeros. */
+    __device__ __forceinline__ void drop_edge()
+    {
+        const int first = j0 + kElems * (g - chunk); /* of the lane's sums, as fragments are */
+
+#pragma unroll
+        for (int k = 0; k < kTiles * kLoads * kElems; k++) {
+            const int tile = k / (kLoads * kElems), load = k / kElems % kLoads, e = k % kElems;
+
+            if (first + offset(load, e) >= n()) {
+                sum[tile][load][e / 2][2 * (e % 2)]     = 0;
+                sum[tile][load][e / 2][2 * (e % 2) + 1] = 0;
+            }
+        }
+    }
+
     /* The lane's columns of a load in row 2 r + i of a tile, r = row_pair(): mma e / 2 has column
      * e % 2 of each pair in rows g and g + 8 of its m16 side. */
     __device__ __forceinline__ int row_pair() const
@@ -226,6 +260,9 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         }
         cp_async_wait<0>();
         __syncwarp();
+        if (kMasked && guarded >= 0) {
+            drop_edge();
+        }
     }
 
     /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in
@@ -262,12 +299,9 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         const Element   alpha = Factor<Element>::of(args.x.alpha);
         const Element   beta  = Factor<Element>::of(args.x.beta);
 
-        if constexpr (kWide) {
+        if (kWide && (!kMasked || column(load, kElems - 1) < n())) {
             Elements to = {};
 
-            if (!is_inside(load)) {
-                return;
-            }
             if (!is_zero(args.x.beta)) {
                 to = *(const Elements *)(c + column(load, 0));
             }
@@ -386,7 +420,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
             for (int load = 0; load < kLoads; load++) {
                 const Wide x = result(k / 2, load, k % 2);
 
-                if constexpr (kWide) {
+                if (kWide && guarded < 0) {
                     if (is_inside(load)) {
                         *(Wide *)(row + column(load, 0)) = x;
                     }

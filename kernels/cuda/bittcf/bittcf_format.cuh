@@ -21,7 +21,7 @@ template <typename Element, int kTiles> struct Bittcf {
     using Out                    = Element;
     static constexpr int kHeight = kTiles * kSide;
 
-    int32_t         n_rows;
+    int32_t         n_rows, last_col; /* last row of B */
     const int32_t  *window_ptr, *value_ptr;
     const int32_t  *col; /* a place without a column repeats the one before it */
     const uint64_t *bits;
@@ -55,7 +55,8 @@ template <typename Element, int kTiles> struct Bittcf {
  *  kernels of its own. */
 enum class BittcfAccess {
     kWide,         /**< rows, 16 bytes at a time, in slices that divide n */
-    kMasked,       /**< the same, and nothing behind the last column */
+    kMasked,       /**< the same, and nothing behind the last access to a row, which n may end in:
+                        nothing of what lies behind n is stored */
     kTurned,       /**< as kWide, into column-major C */
     kTurnedMasked, /**< as kMasked, into column-major C */
     kNarrow,       /**< rows, element by element, for any alignment and width; into either C */

@@ -162,12 +162,17 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
         const T *const  values = (const T *)arrays.values;
-        const Format    A      = {arrays.n_rows, arrays.window_ptr, arrays.value_ptr,
-                                  arrays.col,    arrays.bits,       values};
+        const Format    A      = {arrays.n_rows,
+                                  arrays.n_cols - 1,
+                                  arrays.window_ptr,
+                                  arrays.value_ptr,
+                                  arrays.col,
+                                  arrays.bits,
+                                  values};
         const bool      c_rows = args.x.layout == SPMM_LAYOUT_ROW;
         const uintptr_t mix =
             (uintptr_t)args.x.B | (c_rows ? (uintptr_t)args.x.C : 0) |
-            (uintptr_t)((args.x.n | args.x.ldb | (c_rows ? args.x.ldc : 0)) * (int64_t)sizeof(T));
+            (uintptr_t)((args.x.ldb | (c_rows ? args.x.ldc : 0)) * (int64_t)sizeof(T));
         const bool wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
 
         if (args.x.layout == SPMM_LAYOUT_COL) {

@@ -13,7 +13,7 @@ enum {
  *  rows; here a window may have 1, 2 or 4 tiles of 8 rows, which share the columns of its
  *  blocks. */
 typedef struct {
-    int32_t         n_rows, n_windows;
+    int32_t         n_rows, n_cols, n_windows;
     int32_t         tiles;      /**< of 8 rows in a window: 1, 2 or 4 */
     const int32_t  *window_ptr; /**< [n_windows + 1] RowWindowOffset: first block of a window */
     const int32_t  *value_ptr;  /**< [n_blocks + 1] TCOffset: first value of a block */

@@ -185,6 +185,7 @@ spmm_status_t spmmi_bittcf_create(spmm_env_t *env, const spmm_csr_t *block,
                                   spmm_bittcf_t *format)
 {
     spmm_bittcf_t  f   = {.n_rows    = block->n_rows,
+                          .n_cols    = block->n_cols,
                           .n_windows = spmmi_windows_count(block->n_rows, tiles * SIDE),
                           .tiles     = tiles,
                           .type      = block->type};
@@ -217,6 +218,7 @@ void spmmi_bittcf_free(void *format)
 spmm_bittcf_arrays_t spmmi_bittcf_arrays(const spmm_bittcf_t *format)
 {
     return (spmm_bittcf_arrays_t){.n_rows     = format->n_rows,
+                                  .n_cols     = format->n_cols,
                                   .n_windows  = format->n_windows,
                                   .tiles      = format->tiles,
                                   .window_ptr = format->window_ptr,

@@ -17,7 +17,7 @@
 #include "engine/tc/windows.h"
 
 typedef struct {
-    int32_t     n_rows, n_windows, n_blocks;
+    int32_t     n_rows, n_cols, n_windows, n_blocks;
     int32_t     tiles;      /**< of 8 rows in a window: 1 as in the paper, 2 or 4 */
     spmm_type_t type;       /**< 32F or 64F, real or complex */
     int32_t    *window_ptr; /**< as in spmm_bittcf_arrays_t; all owned */

@@ -67,16 +67,23 @@ static void draw(spmm_type_t type, void *values, int64_t size, uint64_t seed, in
     }
 }
 
+/* Elements from the first to the last one of @p lines lines of @p length each. */
+static int64_t span(int64_t lines, int64_t ld, int64_t length)
+{
+    return lines > 0 && length > 0 ? (lines - 1) * ld + length : 0;
+}
+
 void make_product(product_t *p, int64_t n, int64_t extra)
 {
-    const bool b_cols = p->problem.layout == SPMM_LAYOUT_COL;
-    const bool c_cols = p->problem.layout != SPMM_LAYOUT_ROW;
+    const bool    b_cols = p->problem.layout == SPMM_LAYOUT_COL;
+    const bool    c_cols = p->problem.layout != SPMM_LAYOUT_ROW;
+    const int64_t b_rows = p->block->n_cols, c_rows = p->block->c_rows;
 
     p->n      = n;
-    p->ldb    = (b_cols ? p->block->n_cols : n) + extra;
-    p->ldc    = (c_cols ? p->block->c_rows : n) + extra + p->more_c;
-    p->b_size = (b_cols ? n : p->block->n_cols) * p->ldb;
-    p->c_size = (c_cols ? n : p->block->c_rows) * p->ldc;
+    p->ldb    = (b_cols ? b_rows : n) + extra;
+    p->ldc    = (c_cols ? c_rows : n) + extra + p->more_c;
+    p->b_size = b_cols ? span(n, p->ldb, b_rows) : span(b_rows, p->ldb, n);
+    p->c_size = c_cols ? span(n, p->ldc, c_rows) : span(c_rows, p->ldc, n);
     p->B      = device_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
     p->C      = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
     p->got    = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));

@@ -36,8 +36,8 @@ typedef struct {
     void   *B, *C, *got; /**< C before and after */
 } product_t;
 
-/** Allocate and draw B and C for @p n columns, leading dimensions @p extra above the least; C is
- *  NaN where beta == 0.  Free with free_product(). */
+/** Allocate and draw B and C for @p n columns, leading dimensions @p extra above the least, nothing
+ *  behind the last element; C is NaN where beta == 0.  Free with free_product(). */
 void make_product(product_t *p, int64_t n, int64_t extra);
 void free_product(product_t *p);
 

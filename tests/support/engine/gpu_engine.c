@@ -5,6 +5,13 @@
 
 spmm_device_t gpu_device;
 
+void gpu_engine_ready(void)
+{
+    if (gpu_device.ops == NULL) {
+        test_engine_open(NULL);
+    }
+}
+
 int gpu_engine_count(void)
 {
     int n = 0;
@@ -44,6 +51,7 @@ tc_case_t gpu_engine_case(int k)
 
 void gpu_engine_each(void (*check)(const tc_case_t *t))
 {
+    gpu_engine_ready();
     for (int k = 0; k < gpu_engine_count(); k++) {
         const tc_case_t t = gpu_engine_case(k);
 
@@ -53,6 +61,7 @@ void gpu_engine_each(void (*check)(const tc_case_t *t))
 
 void gpu_engine_each_long(void (*check)(const tc_case_t *t))
 {
+    gpu_engine_ready();
     for (int k = 0; k < gpu_engine_count(); k++) {
         const tc_case_t t = gpu_engine_case(k);
 
@@ -72,6 +81,18 @@ void test_engine_open(void **state)
 void test_engine_shapes(void **state)
 {
     gpu_engine_each_long(tc_case_shapes);
+}
+
+static void check_edges(const tc_case_t *t)
+{
+    if (!t->by_columns) {
+        tc_case_edges(t);
+    }
+}
+
+void test_engine_edges(void **state)
+{
+    gpu_engine_each_long(check_edges);
 }
 
 void test_engine_accuracy(void **state)

@@ -30,6 +30,8 @@ extern const gpu_engine_t gpu_engines[];
 /** Opened by test_engine_open(). */
 extern spmm_device_t gpu_device;
 
+/** Open it for a test that is named on the command line, where that one has not run. */
+void      gpu_engine_ready(void);
 int       gpu_engine_count(void);
 tc_case_t gpu_engine_case(int k);
 /** For all ways, or for those that are not brief. */
@@ -39,6 +41,8 @@ void gpu_engine_each_long(void (*check)(const tc_case_t *t));
 /* Tests for the list of a program; the first one opens the device. */
 void test_engine_open(void **state);
 void test_engine_shapes(void **state);
+/** For all that read row-major blocks. */
+void test_engine_edges(void **state);
 void test_engine_accuracy(void **state);
 void test_engine_special_values(void **state);
 void test_engine_same_bits(void **state);

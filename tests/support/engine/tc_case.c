@@ -62,7 +62,7 @@ static void spoil_padding(const product_t *p)
     const bool    columns = p->problem.layout == SPMM_LAYOUT_COL;
     const int64_t lines   = columns ? p->n : p->block->n_cols;
 
-    for (int64_t i = 0; i < lines; i++) {
+    for (int64_t i = 0; i + 1 < lines; i++) { /* nothing is behind the last one */
         for (int64_t j = columns ? p->block->n_cols : p->n; j < p->ldb; j++) {
             spmmi_value_set(p->problem.ab_type, p->B, i * p->ldb + j, (double)NAN);
         }
@@ -120,6 +120,42 @@ void tc_case_shapes(const tc_case_t *t)
             }
             spmmi_csr_free(&block);
         }
+    }
+}
+
+/* Rows of B and C begin at multiples of 16 bytes, or of 8, and n ends within one. */
+static void check_edge(const tc_case_t *t, const spmm_csr_t *block, int64_t n, int variant)
+{
+    static const double  betas[] = {0.0, 1.0, -0.5};
+    const spmm_problem_t problem = tc_case_problem(t, n);
+    const int64_t        size    = (int64_t)spmm_type_size(problem.ab_type);
+    const int64_t        unit    = size > 8 ? 1 : (variant % 4 == 3 ? 8 : 16) / size;
+    product_t            p       = {.block   = block,
+                                    .problem = problem,
+                                    .alpha   = 1.5,
+                                    .beta    = betas[variant % 3],
+                                    .shift   = variant % 5 == 4 ? unit : 0};
+
+    make_product(&p, n, (n + unit - 1) / unit * unit - n + variant / 2 % 2 * unit);
+    spoil_padding(&p);
+    tc_case_check(t, &p);
+    free_product(&p);
+}
+
+void tc_case_edges(const tc_case_t *t)
+{
+    static const int64_t n[]     = {7,  33, 130, 3,  5,  6,  9,  13,  15,
+                                    17, 20, 21,  31, 49, 63, 66, 127, 129};
+    const int            n_edges = t->small ? 3 : (int)(sizeof n / sizeof n[0]);
+
+    for (int k = 0; k < 3 * n_edges; k++) {
+        const bool full = k / n_edges == 0; /* rows that are cut; the last row of B is in use */
+        spmm_csr_t block;
+
+        make_block(full ? 45 : 203, full ? 3000 : 64, full ? DENSE_ROWS : MIXED,
+                   tc_case_problem(t, 1).ab_type, k / n_edges == 2, &block);
+        check_edge(t, &block, n[k % n_edges], k);
+        spmmi_csr_free(&block);
     }
 }
 

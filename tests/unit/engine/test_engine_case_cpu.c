@@ -58,6 +58,7 @@ static void each(int first, void (*check)(const tc_case_t *t))
 static void test_shapes(void **state)
 {
     each(0, tc_case_shapes);
+    each(0, tc_case_edges);
 }
 
 static void test_accuracy(void **state)
