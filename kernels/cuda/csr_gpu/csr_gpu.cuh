@@ -10,93 +10,39 @@
 #ifndef SPMM_CSR_GPU_CUH
 #define SPMM_CSR_GPU_CUH
 
-#include "cuda/csr_gpu/csr_gpu_pack.cuh"
+#include "cuda/csr_gpu/csr_gpu_read.cuh"
 
 namespace spmmi
 {
 
 /** One group of a thread block, for one slice of columns.
  *  @tparam C        type of C
- *  @tparam kLanes   lanes that share a row of B
- *  @tparam kVector  elements of one access: 16 bytes, or 1 where alignment does not allow more
- *  @tparam kLoads   accesses of a lane to a row of B
- *  @tparam kUnroll  rows of B under way at a time
  *  @tparam kColumns C is column-major */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, bool kColumns>
-struct CsrGroup {
+template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, bool kColumns,
+          bool kEdge = false>
+struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge> {
+    using Reader                 = CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge>;
     static constexpr int kGroups = kCsrBlock / kLanes;
     static constexpr int kWidth  = kLanes * kVector * kLoads;
     /* The first lane of each group of a warp. */
     static constexpr unsigned kSameLane = kAllLanes / (kAllLanes >> (kWarp - kLanes));
-    using Sum                           = typename CsrSum<T>::type;
+    using Sum                           = typename Reader::Sum;
     using Sums                          = Pack<Sum, kVector>;
-    using Read                          = Pack<T, kVector>;
+    using Read                          = typename Reader::Read;
+    using Tile                          = typename Reader::Tile;
     using Shared                        = CsrShared<Sum, kVector, kLoads, kGroups>;
-    static_assert(kUnroll <= kLanes && kLanes % kUnroll == 0, "a tile is whole batches");
+    using Reader::A, Reader::dense, Reader::lane, Reader::id, Reader::j0;
+    using Reader::column, Reader::last_column, Reader::load_tile;
 
-    /** An entry for each lane. */
-    struct Tile {
-        int32_t col, row;
-        Sum     value;
-    };
+    Shared      &shared;
+    bool         head        = false; /**< in a row that began in a group before */
+    Sums         sum[kLoads] = {};
+    CsrTile<Sum> tile        = {}; /**< kColumns: where rows of C go, if anywhere */
 
-    const spmm_csr_pieces_t &A;
-    const CsrDense<Sum>     &dense;
-    Shared                  &shared;
-    const int                lane, id;            /**< in the group; of the group */
-    const int                j0;                  /**< first column of the lane */
-    const T                 *B;                   /**< of that column */
-    bool                     head        = false; /**< in a row that began in a group before */
-    Sums                     sum[kLoads] = {};
-    CsrTile<Sum>             tile        = {}; /**< kColumns: where rows of C go, if anywhere */
-
-    /* Lanes behind the last column read it again and store nothing: the address
-     * is in use anyway. */
     __device__ __forceinline__ CsrGroup(const spmm_csr_pieces_t &format, const CsrDense<Sum> &other,
                                         Shared &mine, int slice)
-        : A(format), dense(other), shared(mine), lane((int)(threadIdx.x % kLanes)),
-          id((int)(threadIdx.x / kLanes)), j0(slice + lane * kVector),
-          B((const T *)other.B + (kLoads == 1 ? min(j0, other.n - kVector) : j0))
+        : Reader(format, other, slice), shared(mine)
     {
-        keep(B);
-    }
-
-    __device__ __forceinline__ int column(int load) const
-    {
-        return j0 + load * kLanes * kVector;
-    }
-
-    __device__ __forceinline__ void load_row(int32_t col, Read (&to)[kLoads]) const
-    {
-        const char *row;
-
-        if constexpr (kVector > 1) {
-            row = (const char *)B + (uint64_t)(uint32_t)col * dense.stride;
-        } else {
-            row = (const char *)(B + col * dense.ldb);
-        }
-#pragma unroll
-        for (int load = 0; load < kLoads; load++) {
-            if (kLoads == 1 || column(load) < dense.n) {
-                to[load] = fetch<Read>(row + load * kLanes * (int)sizeof(Read));
-            } else {
-                to[load] = {};
-            }
-        }
-    }
-
-    /** The next kLanes of the @p left entries from @p entry on. */
-    __device__ __forceinline__ Tile load_tile(uint32_t entry, int left) const
-    {
-        const uint32_t at   = entry + (unsigned)lane;
-        Tile           tile = {}; /* row 0 of B is there to read */
-
-        if (lane < left) {
-            tile.col   = __ldcs(A.col + at);
-            tile.row   = __ldcs(A.row + at);
-            tile.value = widen<Sum>(fetch_once((const T *)A.values + at));
-        }
-        return tile;
     }
 
     __device__ __forceinline__ void leave_sums()
@@ -139,25 +85,65 @@ struct CsrGroup {
 
 #pragma unroll
         for (int load = 0; load < kLoads; load++) {
-            Sums &x = sum[load];
-
             if (column(load) >= dense.n) {
                 continue;
             }
-#pragma unroll
-            for (int e = 0; e < kVector; e++) {
-                x.at[e] *= dense.alpha;
+            if constexpr (kEdge) {
+                store_edge(c + j0, sum[load]);
+            } else {
+                store_whole(c + column(load), sum[load]);
             }
-            if (dense.has_beta) {
-                const auto old = load_pack<Pack<C, kVector>>(c + column(load));
+        }
+    }
+
+    __device__ __forceinline__ void store_whole(C *to, Sums &x) const
+    {
+#pragma unroll
+        for (int e = 0; e < kVector; e++) {
+            x.at[e] *= dense.alpha;
+        }
+        if (dense.has_beta) {
+            const auto old = load_pack<Pack<C, kVector>>(to);
 
 #pragma unroll
-                for (int e = 0; e < kVector; e++) {
-                    x.at[e] = fma(dense.beta, widen<Sum>(old.at[e]), x.at[e]);
-                }
+            for (int e = 0; e < kVector; e++) {
+                x.at[e] = fma(dense.beta, widen<Sum>(old.at[e]), x.at[e]);
             }
-            put(c + column(load), x, dense.c_stays);
         }
+        put(to, x, dense.c_stays);
+    }
+
+    /** The columns of the lane that there are.  Lanes do not part: rows end often. */
+    __device__ __forceinline__ void store_edge(C *to, Sums &x) const
+    {
+        const int  some  = dense.n - j0;
+        const bool whole = some >= kVector;
+
+#pragma unroll
+        for (int e = 0; e < kVector; e++) {
+            x.at[e] *= dense.alpha;
+            if (dense.has_beta && e < some) {
+                const auto old = load_pack<Pack<C, 1>>(to + e);
+
+                x.at[e] = fma(dense.beta, widen<Sum>(old.at[0]), x.at[e]);
+            }
+        }
+        if (whole) {
+            put(to, x, dense.c_stays);
+        }
+#pragma unroll
+        for (int e = 0; e < kVector - 1; e++) {
+            if (!whole && e < some) {
+                to[e] = Narrow<C>::from(x.at[e]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store_one(C *to, const Sum &sum) const
+    {
+        const Sum x = dense.alpha * sum;
+
+        *to = Narrow<C>::from(dense.has_beta ? fma(dense.beta, widen<Sum>(*to), x) : x);
     }
 
     /** To the tile that the thread block stores when all its rows are there. */
@@ -180,10 +166,8 @@ struct CsrGroup {
 
 #pragma unroll
             for (int e = 0; e < kVector; e++, at += dense.ldc) {
-                if (column(load) < dense.n) {
-                    const Sum x = dense.alpha * sum[load].at[e];
-
-                    *at = Narrow<C>::from(dense.has_beta ? x + dense.beta * widen<Sum>(*at) : x);
+                if (column(load) + (kEdge ? e : 0) < dense.n) {
+                    store_one(at, sum[load].at[e]);
                 }
             }
         }
@@ -226,15 +210,17 @@ struct CsrGroup {
     }
 
     /** kUnroll entries from lane @p at on, of which the group may have only @p left.
-     *  @param[in] ends  bit at + i of the warp's lanes: the row of entry i ends there */
-    __device__ __forceinline__ void batch(const Tile &tile, int at, int left, unsigned ends)
+     *  @param[in] ends  bit at + i of the warp's lanes: the row of entry i ends there
+     *  @param[in] last  has_last_row() */
+    __device__ __forceinline__ void batch(const Tile &tile, int at, int left, unsigned ends,
+                                          bool last = false)
     {
         Read b[kUnroll][kLoads];
         Sum  a[kUnroll];
 
+        this->load_rows(tile, at, last, b);
 #pragma unroll
         for (int i = 0; i < kUnroll; i++) {
-            load_row(__shfl_sync(kAllLanes, tile.col, at + i, kLanes), b[i]);
             a[i] = share(tile.value, at + i, kLanes);
         }
 #pragma unroll
@@ -267,10 +253,11 @@ struct CsrGroup {
         for (int most; (most = __shfl_sync(kAllLanes, left, 0)) > 0;) {
             const Tile next = load_tile(entry + kLanes, left - kLanes);
             unsigned   ends = __ballot_sync(kAllLanes, tile.row < 0);
+            const bool last = this->has_last_row(tile);
 
 #pragma unroll 1
             for (int at = 0; at < kLanes && at < most; at += kUnroll) {
-                batch(tile, at, left - at, ends);
+                batch(tile, at, left - at, ends, last);
                 ends >>= kUnroll % kWarp;
             }
             tile = next;
@@ -313,7 +300,7 @@ struct CsrGroup {
         Sum *const             partial = (Sum *)A.partial;
 
         if (id == 0) {
-            put_partial(partial + (int64_t)blockIdx.x * dense.n);
+            put_partial(partial + (int64_t)blockIdx.x * sums_of_row());
         }
         __threadfence();
         __syncthreads();
@@ -329,7 +316,7 @@ struct CsrGroup {
             return;
         }
         __threadfence();
-        add_partial(partial + (int64_t)split.piece * dense.n, split.n_pieces, kGroups);
+        add_partial(partial + (int64_t)split.piece * sums_of_row(), split.n_pieces, kGroups);
         leave_sums();
         __syncthreads();
         if (id == 0) {
@@ -339,6 +326,12 @@ struct CsrGroup {
             }
             store(split.row);
         }
+    }
+
+    /** Sums of a part of a row, whole accesses. */
+    __device__ __forceinline__ int sums_of_row() const
+    {
+        return kEdge ? last_column(dense.n) + kVector : dense.n;
     }
 
     __device__ __forceinline__ void put_partial(Sum *to) const
@@ -359,7 +352,7 @@ struct CsrGroup {
             sum[load] = {};
 #pragma unroll 4
             for (int p = id; p < n_pieces && column(load) < dense.n; p += step) {
-                add(sum[load], load_pack<Sums>(from + (int64_t)p * dense.n + column(load)));
+                add(sum[load], load_pack<Sums>(from + (int64_t)p * sums_of_row() + column(load)));
             }
         }
     }

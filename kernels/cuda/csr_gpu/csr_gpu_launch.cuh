@@ -37,12 +37,12 @@ template <typename C, class Group> __device__ __forceinline__ void run_tile(Grou
 
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
-          bool kColumns>
+          bool kColumns, bool kEdge = false>
 __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
-    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kColumns>;
+    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kColumns, kEdge>;
     __shared__ typename Group::Shared shared;
     const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
 
@@ -91,6 +91,14 @@ template <typename T, typename C> struct CsrKernels {
     using Sum    = typename CsrSum<T>::type;
     using Kernel = void (*)(spmm_csr_pieces_t, CsrDense<Sum>);
 
+    /** How lanes read B and write C. */
+    enum class Access {
+        kSingle, /**< element by element */
+        kHalf,   /**< 8 bytes at a time, but for the last columns */
+        kEdge,   /**< 16 bytes, likewise */
+        kWhole   /**< 16 bytes, of which n is a multiple */
+    };
+
     struct Choice {
         Kernel  kernel;
         int64_t width;      /**< columns of a slice */
@@ -103,44 +111,46 @@ template <typename T, typename C> struct CsrKernels {
         int           number;
     };
 
-    static constexpr int     kVector     = 16 / (int)sizeof(T);
+    static constexpr int     kVector = 16 / (int)sizeof(T), kHalf = 8 / (int)sizeof(T);
     static constexpr int     kEmptyShare = 256;      /**< most empty rows of a thread block */
     static constexpr int64_t kSliceBytes = 48000000; /**< of B that L2 serves at its full rate */
     static constexpr size_t  kTileBytes  = 24000;    /**< most of a tile */
-    static constexpr int     kNumber = 4, kNarrow = 6;
+    static constexpr int     kFew        = 4;        /**< columns */
 
-    /* Accesses of 16 bytes, narrow to wide.  Several rows of B under way per group, and registers
-     * for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more. */
-    template <bool kColumns> static const Choice *wide()
+    /* Accesses of 16 bytes, or 8, narrow to wide.  Several rows of B under way per group, and
+     * registers for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more. */
+    template <bool kColumns, int kElems, bool kMasked> static List packs()
     {
-        constexpr int kBlocks = sizeof(T) == 4 ? 5 : 4;
+        constexpr int  kBlocks = sizeof(T) == 4 ? 5 : 4;
+        constexpr bool kEdge   = kMasked && kElems > 1;
 
-        static const Choice choices[kNumber] = {
-            {csr_mm<T, C, 4, kVector, 1, 4, kBlocks, kColumns>, 4 * kVector},
-            {csr_mm<T, C, 8, kVector, 1, 4, kBlocks, kColumns>, 8 * kVector},
-            {csr_mm<T, C, 16, kVector, 1, 4, kBlocks, kColumns>, 16 * kVector},
-            {csr_mm<T, C, 32, kVector, 1, 4, kBlocks, kColumns>, 32 * kVector},
+        static const Choice choices[] = {
+            {csr_mm<T, C, 4, kElems, 1, 4, kBlocks, kColumns, kEdge>, 4 * kElems},
+            {csr_mm<T, C, 8, kElems, 1, 4, kBlocks, kColumns, kEdge>, 8 * kElems},
+            {csr_mm<T, C, 16, kElems, 1, 4, kBlocks, kColumns, kEdge>, 16 * kElems},
+            {csr_mm<T, C, 32, kElems, 1, 4, kBlocks, kColumns, kEdge>, 32 * kElems},
         };
 
-        return choices;
+        return {choices, 4};
     }
 
     /* One element at a time, for any alignment and any n.  A group's access should have 64 bytes at
      * least, and a lane several of them. */
-    template <bool kColumns> static const Choice *narrow()
+    template <bool kColumns> static List narrow()
     {
-        constexpr int kBlocks = sizeof(T) >= 8 ? 3 : 4, kTwice = sizeof(T) >= 8 ? 2 : 1;
+        constexpr bool kLong = sizeof(T) >= 8;
+        constexpr int  kTwo = kLong ? 4 : 5, kFour = kLong ? 3 : 4;
 
-        static const Choice choices[kNarrow] = {
+        static const Choice choices[] = {
             {csr_mm<T, C, 4, 1, 1, 4, 5, kColumns>, 4},
             {csr_mm<T, C, 8, 1, 1, 4, 5, kColumns>, 8},
-            {csr_mm<T, C, 4 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 16},
-            {csr_mm<T, C, 8 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 32},
-            {csr_mm<T, C, 16 * kTwice, 1, 4 / kTwice, 4, kBlocks, kColumns>, 64},
-            {csr_mm<T, C, 32, 1, 4, 4, kBlocks, kColumns>, 128},
+            {csr_mm<T, C, 8, 1, 2, 4, kTwo, kColumns>, 16},
+            {csr_mm < T, C, kLong ? 16 : 8, 1, kLong ? 2 : 4, 4, 4, kColumns >, 32},
+            {csr_mm < T, C, kLong ? 32 : 16, 1, kLong ? 2 : 4, 4, 4, kColumns >, 64},
+            {csr_mm<T, C, 32, 1, 4, 4, kFour, kColumns>, 128},
         };
 
-        return choices;
+        return {choices, 6};
     }
 
     /* Where pieces are rows, which row-major C alone is for. */
@@ -173,21 +183,48 @@ template <typename T, typename C> struct CsrKernels {
         return choices[aligned];
     }
 
-    static List all(bool aligned, bool columns)
+    template <bool kColumns> static List all(Access access)
     {
-        if (columns) {
-            return aligned ? List{wide<true>(), kNumber} : List{narrow<true>(), kNarrow};
+        if constexpr (kHalf > 1) {
+            if (access == Access::kHalf) {
+                return packs<kColumns, kHalf, true>();
+            }
         }
-        return aligned ? List{wide<false>(), kNumber} : List{narrow<false>(), kNarrow};
+        return access == Access::kWhole  ? packs<kColumns, kVector, false>()
+               : access == Access::kEdge ? packs<kColumns, kVector, true>()
+                                         : narrow<kColumns>();
+    }
+
+    /* Whether rows of B, and of C unless it is column-major, begin where accesses of so many
+     * elements may. */
+    static bool begins(const spmm_operands_t &x, int elems)
+    {
+        const int64_t b = elems * (int64_t)sizeof(T), c = least(16, elems * (int64_t)sizeof(C));
+
+        return fits(x.B, b) && fits(x.ldb * (int64_t)sizeof(T), b) &&
+               (uint64_t)x.ldb * sizeof(T) <= UINT32_MAX &&
+               (x.layout == SPMM_LAYOUT_MIXED ||
+                (fits(x.C, c) && fits(x.ldc * (int64_t)sizeof(C), c)));
+    }
+
+    /* Few columns, and rows of B or C that begin at any address, go element by element; more
+     * columns than one slice has are slower by 8 bytes. */
+    static Access access_of(const spmm_operands_t &x)
+    {
+        if (begins(x, kVector) && fits(x.n, kVector)) {
+            return Access::kWhole;
+        }
+        if (begins(x, kVector) && x.n > std::min(kVector, kFew)) {
+            return Access::kEdge;
+        }
+        return kHalf > 1 && begins(x, kHalf) && x.n >= kHalf && x.n <= kWarp * kHalf
+                   ? Access::kHalf
+                   : Access::kSingle;
     }
 
     static bool is_aligned(const spmm_operands_t &x)
     {
-        const bool c = x.layout == SPMM_LAYOUT_MIXED ||
-                       (fits(x.C, 16) && fits(x.ldc * (int64_t)sizeof(C), 16));
-
-        return c && fits(x.B, 16) && fits(x.n, kVector) && fits(x.ldb * (int64_t)sizeof(T), 16) &&
-               (uint64_t)x.ldb * sizeof(T) <= UINT32_MAX;
+        return access_of(x) == Access::kWhole;
     }
 
     /* The narrowest that takes all columns at once, or the widest.  Where the rows of B in use do
@@ -195,9 +232,12 @@ template <typename T, typename C> struct CsrKernels {
      * Their rows have 128 bytes at least. */
     static const Choice &best(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
     {
-        static const Choice one     = {csr_mv<T, C>, 1};
-        const bool          aligned = is_aligned(x);
-        const List from = A.by_rows ? rows(aligned) : all(aligned, x.layout == SPMM_LAYOUT_MIXED);
+        static const Choice one    = {csr_mv<T, C>, 1};
+        const Access        access = access_of(x);
+        const bool aligned       = A.by_rows ? access == Access::kWhole : access != Access::kSingle;
+        const List from          = A.by_rows                       ? rows(aligned)
+                                   : x.layout == SPMM_LAYOUT_MIXED ? all<true>(access)
+                                                                   : all<false>(access);
         const Choice *const list = from.choice;
         const int64_t       row  = A.used_cols * (int64_t)sizeof(T);
         int                 take = from.number - 1;
@@ -333,8 +373,16 @@ template <typename T, typename C> struct CsrKernels {
 
     static cudaError_t load()
     {
-        const List  lists[] = {rows(false),      rows(true),       all(false, false),
-                               all(true, false), all(false, true), all(true, true)};
+        const List  lists[] = {rows(false),
+                               rows(true),
+                               all<false>(Access::kSingle),
+                               all<false>(Access::kHalf),
+                               all<false>(Access::kEdge),
+                               all<false>(Access::kWhole),
+                               all<true>(Access::kSingle),
+                               all<true>(Access::kHalf),
+                               all<true>(Access::kEdge),
+                               all<true>(Access::kWhole)};
         cudaError_t code =
             preload(csr_mv<T, C>, splits(false).kernel, splits(true).kernel, waiting(false, 8),
                     waiting(false, kWarp), waiting(true, 8), waiting(true, kWarp));

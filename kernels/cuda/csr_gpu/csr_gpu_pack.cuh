@@ -119,15 +119,17 @@ template <typename P> __device__ __forceinline__ P fetch(const void *from)
 
     if constexpr (sizeof(P) == 16) {
         *(int4 *)&x = __ldg((const int4 *)from);
+    } else if constexpr (sizeof x.at != sizeof x.at[0]) {
+        static_assert(sizeof(P) == 8, "one element, 8 or 16 bytes");
+        *(int2 *)&x = __ldg((const int2 *)from);
     } else {
-        static_assert(sizeof x.at == sizeof x.at[0], "one element or 16 bytes");
         using Word    = typename CsrWord<typename P::Element>::type;
         *(Word *)x.at = __ldg((const Word *)from);
     }
     return x;
 }
 
-/* Whole packs where they are multiples of 16 bytes; the address is one of 16. */
+/* Whole packs where they are multiples of 8 bytes; the address is one of 16, or of 8. */
 template <typename P> __device__ __forceinline__ P load_pack(const void *from)
 {
     P x;
@@ -137,6 +139,9 @@ template <typename P> __device__ __forceinline__ P load_pack(const void *from)
         for (int k = 0; k < (int)(sizeof(P) / 16); k++) {
             ((int4 *)&x)[k] = __ldcg((const int4 *)from + k);
         }
+    } else if constexpr (sizeof x.at != sizeof x.at[0]) {
+        static_assert(sizeof(P) == 8, "one element, 8 bytes or a multiple of 16");
+        *(int2 *)&x = __ldcg((const int2 *)from);
     } else {
         using Word    = typename CsrWord<typename P::Element>::type;
         *(Word *)x.at = __ldcg((const Word *)from);
@@ -163,6 +168,8 @@ __device__ __forceinline__ void store_pack(void *to, const P &x, bool stays = fa
         for (int k = 0; k < (int)(sizeof(P) / 16); k++) {
             store_once((int4 *)to + k, ((const int4 *)&x)[k], stays);
         }
+    } else if constexpr (sizeof x.at != sizeof x.at[0]) {
+        store_once((int2 *)to, *(const int2 *)&x, stays);
     } else {
         using Word = typename CsrWord<typename P::Element>::type;
         store_once((Word *)to, *(const Word *)x.at, stays);

@@ -48,6 +48,7 @@ typedef struct {
     const void    *values;    /**< [n_entries] */
     spmm_type_t    type;      /**< of values */
     int32_t        used_cols; /**< rows of B that entries name */
+    int32_t        last_col;  /**< last row of B */
     int32_t        c_rows;    /**< rows of C */
 
     int32_t        tile_rows; /**< most rows of C of a piece, which then has consecutive ones, those
@@ -58,7 +59,8 @@ typedef struct {
     int32_t                 n_pieces, n_partial; /**< all, and those of split rows */
     const spmm_csr_piece_t *piece;               /**< [n_pieces], 16-byte aligned */
     const spmm_csr_split_t *split;
-    void                   *partial;  /**< [n_partial * n] of FP64 for FP64 data, else FP32 */
+    void                   *partial;  /**< [n_partial * n] of FP64 for FP64 data, else FP32; n
+                                           rounded up to SPMM_CSR_SLICE */
     uint32_t               *arrived;  /**< [splits * n_slices] pieces that are done; zeros between
                                            products */
     int32_t                 n_slices; /**< at least ceil(n / SPMM_CSR_SLICE) */

@@ -94,7 +94,7 @@ static spmm_status_t make_room(csr_gpu_t *f, int32_t n_splits, const spmm_proble
     spmm_status_t      status;
 
     if (slices > INT32_MAX ||
-        !spmmi_size_mul((size_t)A->n_partial * sum, (size_t)problem->n, &bytes)) {
+        !spmmi_size_mul((size_t)A->n_partial * sum, (size_t)slices * SPMM_CSR_SLICE, &bytes)) {
         return spmmi_fail_memory(&f->device->env->err, A->n_partial, (size_t)problem->n * sum,
                                  "sums of pieces");
     }
@@ -216,9 +216,10 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     spmm_csr_work_t work;
     spmm_status_t   status;
 
-    f->pieces.type    = block->type;
-    f->pieces.by_rows = problem->in_order;
-    f->pieces.c_rows  = block->c_rows;
+    f->pieces.type     = block->type;
+    f->pieces.by_rows  = problem->in_order;
+    f->pieces.c_rows   = block->c_rows;
+    f->pieces.last_col = block->n_cols - 1;
     if (problem->layout == SPMM_LAYOUT_MIXED && block->row_map == NULL && !problem->in_order) {
         f->pieces.tile_rows = spmmi_csr_tile_rows(block->n_rows, spmmi_csr_nnz(block), problem->n,
                                                   (int64_t)spmm_type_size(block->type));

@@ -187,9 +187,10 @@ static int64_t longest_row(const spmm_csr_t *block)
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
 static int64_t resident(int64_t n, int64_t size)
 {
-    const bool narrow = n % (VECTOR / size) != 0; /* several elements of a lane, one by one */
+    const bool pairs  = n % 2 == 0 && n <= WARP * 2;
+    const bool narrow = n % (VECTOR / size) != 0 && n > 16 && !pairs; /* four elements of a lane */
 
-    return narrow && n > 8 ? (size >= 8 ? 3 : 4) : size == 4 ? 5 : 4;
+    return size == 4 && !narrow ? 5 : 4;
 }
 
 /* Bytes of a sum. */

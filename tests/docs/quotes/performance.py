@@ -126,6 +126,28 @@ def one_gpu(page):
     any_width(page)
 
 
+def edges(page):
+    """Widths that end within 16 bytes, over the next multiple of 8: now, and before."""
+    for title, kind, whole in (("FP64", "64f", 2), ("FP32", "32f", 4)):
+        us = {(r["matrix"], r["N"]): r for r in rows("trials/csr_gpu/edges.tsv")
+              if r["type"] == kind}
+        cells = []
+        for column in ("us", "before"):
+            ratio = [r[column] / us[m, -(-n // 8) * 8][column] for (m, n), r in us.items()
+                     if 8 < n < 128 and n % whole]
+            cells.append(f"{fig(geomean(ratio))}, {fig(max(ratio))}")
+        page.row(title, *cells)
+
+
+def free_ratio(r):
+    """Time of rows at any address over that of padded ones, by the kernel that N takes."""
+    if r["type"] == "64f":
+        return r["wave_4"] / r["padded"]
+    even = r["N"] % 2 == 0 and r["N"] <= 64
+    kernel = "pairs" if even else "two" if r["N"] <= 16 else "singles"
+    return r[kernel] / r["padded"]
+
+
 def any_width(page):
     """Times over those of the next multiple of 8: aligned widths, and others."""
     found = {}
@@ -138,16 +160,19 @@ def any_width(page):
                 found.setdefault((kind, n % whole == 0), []).append(time / us[matrix, up])
     mean = {key: geomean(v) for key, v in found.items()}
     assert fig(mean["64f", True]) == fig(mean["32f", True])
+    edges(page)
     page.says(
-        f"a width between multiples of 8 takes {fig(mean['64f', True])} times as long as the next "
-        "multiple in FP64 and FP32, in the geometric mean of those above 8; at most "
-        f"{fig(max(found['64f', True]))} and {fig(max(found['32f', True]))}, on dlmc_tr",
-        f"take {fig(mean['64f', False])} times as long in FP64 and {fig(mean['32f', False])} times "
-        f"in FP32, at most {fig(max(found['64f', False]))} and {fig(max(found['32f', False]))}, on",
-    )
+        f"Whole 16 bytes take {fig(mean['64f', True])} times as long as the next multiple of 8 in "
+        f"FP64 and FP32, at most {fig(max(found['64f', True]))} and "
+        f"{fig(max(found['32f', True]))}.")
+    free = {kind: [free_ratio(r) for r in rows("trials/csr_gpu/unaligned.tsv") if r["type"] == kind]
+            for kind in ("64f", "32f")}
     packed = values(rows("trials/csr_gpu/widths_packed.tsv"), "aligned", over="packed")
-    page.says(f"{fig(geomean(packed))} of the time, in the geometric mean of {fig(len(packed), 0)} "
-              f"odd widths in FP64, at most {fig(max(packed))}")
+    page.says(f"{fig(geomean(free['64f']))} and {fig(geomean(free['32f']))} times as long as "
+              "padded to 16 bytes in FP64 and FP32 on two matrices, geometric mean, at most "
+              f"{fig(max(free['64f']))} and {fig(max(free['32f']))}",
+              f"{fig(geomean(packed))} times for {fig(len(packed), 0)} odd widths in FP64, at "
+              f"most {fig(max(packed))}")
     wide = {(r["matrix"], r["N"]): r["slices_32"] for r in rows("trials/widths.tsv")}
     ratio = {(m, n): us / wide[m, 128] for (m, n), us in wide.items() if n < 128}
     few = [r for (_, n), r in ratio.items() if n <= 112]
@@ -156,8 +181,11 @@ def any_width(page):
               f"116 to 124 at most {fig(most)}")
     page.noted("definition", "slices of 32 columns between 96 and 112: N = 100",
                "and one H100, and 116 to 124")
-    page.noted("definition", "N is a multiple of 16 bytes", "a width between multiples of 8",
-               "those above 8;", "whole 16 bytes are worth it")
+    page.noted("definition", "multiples of 16 bytes, `csr-gpu`", "read them 16 bytes at a time",
+               "the next multiple of 8, default plans", "N = 9 to 127", "ends within 16 bytes",
+               "| type | 16 bytes at a time |", "padded to 16 bytes in FP64",
+               "8 bytes at a time up to N = 64 and 128", "`csr-gpu` in FP32 and 16 bits",
+               "before rows were read 16 bytes at a time", "whole 16 bytes are worth it")
 
 
 def both(found, n):

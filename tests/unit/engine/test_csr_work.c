@@ -336,7 +336,7 @@ static void test_limit(void **state)
     assert_int_equal(limit_of(SPMM_R_32F, 0, 32, few, true, &pieces), 256);
     assert_int_equal(limit_of(SPMM_R_32F, 2, 32, few, true, &pieces), 256);
     assert_int_equal(limit_of(SPMM_R_32F, 2, 128, few, true, &pieces), 128);
-    for (int64_t length = 10; length < 20; length++) { /* 5, 4 and 3 thread blocks are resident */
+    for (int64_t length = 10; length < 20; length++) { /* 5 or 4 thread blocks are resident */
         limit = limit_of(SPMM_R_32F, length, 128, few, true, &pieces);
         assert_in_range(limit, MOST_ROWS * length / 20, MOST_ROWS * length / 15);
         assert_in_range(pieces, 15, 20);
@@ -344,7 +344,11 @@ static void test_limit(void **state)
         assert_in_range(limit, MOST_ROWS * length / 16, MOST_ROWS * length / 12);
         assert_in_range(pieces, 12, 16);
         (void)limit_of(SPMM_R_64F, length, 33, few, true, &pieces);
-        assert_in_range(pieces, 8, 12);
+        assert_in_range(pieces, 12, 16);
+        (void)limit_of(SPMM_R_32F, length, 33, few, true, &pieces); /* may go one by one */
+        assert_in_range(pieces, 12, 16);
+        (void)limit_of(SPMM_R_32F, length, 34, few, true, &pieces);
+        assert_in_range(pieces, 15, 20);
     }
     assert_in_range(limit_of(SPMM_R_32F, 10, 256, few, true, &pieces), 600, 720); /* two slices */
     assert_in_range(pieces, 8, 10);
