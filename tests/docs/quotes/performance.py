@@ -206,8 +206,6 @@ def many_products(page):
         f"after {fig(sorted(default)[(len(default) - 1) // 2], 0)} products in the median "
         f"of the {fig(len(default), 0)} matrices"
     )
-    net = values(select("single_gpu_32f-fast-tf32.default.tsv", N=128), "break_even_net")
-    page.says(f"is made up for after {fig(sorted(net)[(len(net) - 1) // 2], 0)}.")
 
 
 def several_gpus(page):
