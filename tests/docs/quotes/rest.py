@@ -255,6 +255,27 @@ def sddmm_forms(page):
     page.noted("definition", "than K = 256 leaves")
 
 
+def sddmm_half(page):
+    name = "trials/sddmm_half.tsv"
+    for form in ("lists read for every line", "lists read once",
+                 "whole rows in shared memory, 16 warps", "whole rows in shared memory, 24 warps"):
+        cells = []
+        for mask, k in ((8192, 64), (8192, 256), (4096, 64), (4096, 128)):
+            found = [r for r in select(name, form=form) if r["mask"] == mask and r["K"] == k]
+            cells.append(fig(found[0]["us"], 1) if found else "-")
+        page.row(form, *cells)
+    page.noted("definition", "FP16 at 98 % zeros, us",
+               "| form | 8192 x 8192, K = 64 | K = 256 | 4096 x 4096, K = 64 |")
+
+    def times(form):
+        return [r["us"] / one(name, form="tiles", mask=r["mask"], K=r["K"])["us"]
+                for r in select(name, form=form)]
+
+    lines, places = times("next line asked for ahead"), times("places asked for ahead")
+    page.says(f"asked for a line ahead make it {fig(min(lines))} to {fig(max(lines))} of the time",
+              f"products {fig(min(places))} to {fig(max(places))}.")
+
+
 def sddmm(page):
     page.noted("trial", "8.3 to 9.5 TB/s in FP32")
     l1 = code("src/engine/sddmm/choose.c", r"L1_BYTES += (\d+) << 10")
@@ -283,6 +304,7 @@ def sddmm(page):
                "at 98 % zeros, by counters", "At K = 64 they wait",
                "4096 x 4096 with 98 % zeros are a quarter of the work of 8192 x 8192")
     sddmm_forms(page)
+    sddmm_half(page)
     name = "engines/sddmm_dense.tsv"
     for v in (1, 2, 4, 8, 16):
         for zeros in (0.9, 0.98):
