@@ -36,6 +36,15 @@ static const spmm_engine_ops_t *engine_of(int k)
     return &changed[k];
 }
 
+/* Also for a test that runs alone. */
+static void open_once(void)
+{
+    if (gpu_device.ops == NULL) {
+        gpu_test_open(&gpu_device);
+        spmm_assert_ok(spmmi_engines_preload(&gpu_device));
+    }
+}
+
 tc_case_t gpu_engine_case(int k)
 {
     const tc_case_t t = {.engine     = engine_of(k),
@@ -46,6 +55,7 @@ tc_case_t gpu_engine_case(int k)
                          .by_columns = gpu_engines[k].by_columns,
                          .small      = gpu_case_small()};
 
+    open_once();
     return t;
 }
 
@@ -73,8 +83,7 @@ void gpu_engine_each_long(void (*check)(const tc_case_t *t))
 
 void test_engine_open(void **state)
 {
-    gpu_test_open(&gpu_device);
-    spmm_assert_ok(spmmi_engines_preload(&gpu_device));
+    open_once();
     gpu_engine_each(tc_case_supports);
 }
 
