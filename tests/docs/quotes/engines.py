@@ -588,6 +588,41 @@ def dealt_panels(page):
                "nothing to do for 13 % of the time", "make 1.85 rounds")
 
 
+def like(matrix):
+    name = matrix.split("_4-8x8")[0].replace("-RSR", "")
+    return f"{name[4:]}-like" if name.startswith("syn-") else name
+
+
+def panel_times(page):
+    table, others = "panel/times.tsv", ("bittcf", "hrpb", "csr-gpu")
+    for matrix in dict.fromkeys(r["matrix"] for r in select(table, N=128)):
+        us = {(r["N"], r["engine"]): r["us"] for r in select(table, matrix=matrix)}
+        cells = []
+        for n in (128, 512):
+            least = min((us[n, e] for e in others if (n, e) in us), default=None)
+            cells += [fig(x, 1) if x else "-" for x in (least, us.get((n, "panel")))]
+        page.row(like(matrix), *cells)
+
+
+def panel_ring(page):
+    table = "panel/ring.tsv"
+    forms = [("all copy, tiles through a ring", 4, 5), ("one copies, tiles through a ring", 4, 5),
+             ("four take turns", 4, 6), ("four take turns", 4, 9), ("four take turns", 8, 8),
+             ("four take turns", 8, 13), ("four take turns", 12, 27), ("four take turns", 16, 27)]
+    measured = select(table, form="four take turns", windows=8)
+    for matrix in dict.fromkeys(r["matrix"] for r in measured):
+        cells = [one(table, form=f, windows=w, stages=s, matrix=matrix)["us"] for f, w, s in forms]
+        page.row(like(matrix), *(fig(x, 1) for x in cells))
+
+
+def panel(page):
+    panel_times(page)
+    panel_ring(page)
+    page.noted("definition", "64 columns", "25,000 rows", "less than 0.77 of", "16 in a step",
+               "128 columns, or 64 of a narrow B", "16 rows and 8 columns")
+    page.noted("arithmetic", "make 1.85 rounds on cant-like, 1.45 on conf5-like and 1.08 on")
+
+
 def pieces(page):
     for kind, title, widths in (("32f", "FP32", (32, 128, 512)), ("64f", "FP64", (32, 128))):
         for n in widths:
@@ -664,6 +699,7 @@ def quote(pages):
     tried(pages[FOLDER + "tried.md"])
     panels(pages[FOLDER + "tried.md"])
     dealt_panels(pages[FOLDER + "tried.md"])
+    panel(pages[FOLDER + "panel.md"])
     larger_blocks(pages[FOLDER + "tried.md"])
     tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
