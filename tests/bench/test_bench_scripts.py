@@ -474,6 +474,32 @@ printf '%s\t%s\t%s\t%s\tyes\t%s\n' $m $n $e $ms $e; done; done < $list; } > $out
             "engine/old_new.py", self.path("no"), self.path("no"), self.path("t"), "m", code=4))
 
 
+class Objective(Scripts):
+    """bench/dist/objective.py with a program for spmm_dist, by way of mpirun."""
+
+    DRIVER = r"""while [ $# -gt 0 ]; do case $1 in
+--json) json=$2; shift;; --objective) by=$2; shift;; --generate) shift;;
+esac; shift; done
+[ $by = vol ] && n=40 || n=30
+echo "halo block: 10 x 20, $n entries, longest row 3"
+echo '{"halo": {"rows_total": '$((2 * n))', "rows_max": '$n'}, "partition": {"imbalance": 1.5},
+"time": {"partition_s": 0.'$n'}}' > $json
+"""
+
+    def test_ratios(self):
+        self.program("tools/spmm_dist", self.DRIVER)
+        self.program("bin/mpirun", 'shift 4; exec "$@"\n')
+        said = subprocess.run(
+            [sys.executable, ROOT / "bench/dist/objective.py", self.path("tools/spmm_dist"),
+             self.path("out.tsv"), "a:b=1", "c:d=2"], capture_output=True, text=True, timeout=100,
+            check=False, env=dict(os.environ, PATH=f"{self.path('bin')}:{os.environ['PATH']}"))
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        self.assertIn("halo_entries, cut over vol: matrices 2, geomean 0.750", said.stdout)
+        lines = pathlib.Path(self.path("out.tsv")).read_text(encoding="utf-8").splitlines()
+        self.assertEqual(lines[2:4], ["a:b=1\t2\tvol\t80\t40\t40\t1.5\t0.4",
+                                      "a:b=1\t2\tcut\t60\t30\t30\t1.5\t0.3"])
+
+
 class Pair(Scripts):
     """bench/dist/pair.py with programs for bench_dist and mpirun."""
 

@@ -34,6 +34,7 @@ def partition(page):
     page.noted_table("log", "| ranks | `keep` |", 10)
     page.noted_table("log", "| matrix | `vol` rows |", 12)
     page.noted("log", "for 7 to 9 % fewer rows (one core, 64 parts)")
+    objectives(page)
     hub = code("partition/metis/hubs.c", r"hub = ([\d.]+);")
     page.says(f"more than {fig(hub, 0)} times the mean")
     page.noted(
@@ -50,6 +51,20 @@ def partition(page):
     page.says(f"than {fig(gain, 1)} of the time of all")
     uneven = code("src/plan/choose/taken.c", r"uneven = +([\d.]+);")
     page.says(f"the slowest rank takes more than {fig(uneven, 1)} of the mean")
+
+
+def objectives(page):
+    """METIS's cut beside its volume, in two parts."""
+    vol, cut = (select("patterns/objective.tsv", objective=which) for which in ("vol", "cut"))
+    real = sum(not r["matrix"].startswith("syn-") for r in vol)
+    page.says(f"{fig(real, 0)} real matrices and {fig(len(vol) - real, 0)} stand-ins, geometric")
+    entries, total, seconds = ([b[name] / a[name] for a, b in zip(vol, cut) if a[name] and b[name]]
+                               for name in ("halo_entries", "rows_total", "partition_s"))
+    page.says(
+        f"{fig(geomean(entries))} of the entries in the halo block, {fig(min(entries))} to "
+        f"{fig(max(entries))}",
+        f"{fig(geomean(total))} of the rows of B to receive, {fig(min(total))} to "
+        f"{fig(max(total))}, and {fig(geomean(seconds))} of the time")
 
 
 def balance(page):
