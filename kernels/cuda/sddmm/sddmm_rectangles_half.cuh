@@ -72,41 +72,20 @@ __device__ __forceinline__ void ask_for_lists(const spmm_sddmm_rectangles_t &mas
     turn.next(2);
 }
 
-/** What lane 4 g + t knows of a batch: where the rows are that it reads, in bytes, of X and of four
- * slots 8 p + g; and which row of X the entry is in that it stores, of slot 8 t + g. */
-struct Rows {
-    uint32_t x, y[4];
-    int      which;
-};
-
-/* Bytes in front of the row that the lower 16 bits say. */
-__device__ __forceinline__ uint32_t bytes_before(int row)
-{
-    return (uint32_t)(row & 0xffff) * kLine;
-}
-
-__device__ __forceinline__ Rows rows_of(uint32_t entry, uint32_t row, int g, int t)
-{
-    const int4 four = load_shared<int4>(entry + g * 16);
-    const int  low = t == 0 ? four.x : four.y, high = t == 2 ? four.z : four.w;
-
-    return {
-        bytes_before(load_shared<int32_t>(row + g / 2 * 4) >> g % 2 * 16),
-        {bytes_before(four.x), bytes_before(four.y), bytes_before(four.z), bytes_before(four.w)},
-        (t < 2 ? low : high) >> 16};
-}
-
-/* A line of the 32 rows of Y and the 8 of X. */
+/* A line of the 32 rows of Y and the 8 of X of a batch, for lane 4 g + t. */
 template <typename Half>
-__device__ __forceinline__ void add_rows(const Rows &rows, uint32_t x, uint32_t y,
-                                         float (&sum)[2][4])
+__device__ __forceinline__ void add_batch(uint32_t entry, uint32_t row, uint32_t x, uint32_t y,
+                                          int g, float (&sum)[2][4])
 {
-    const uint32_t from = x + rows.x;
+    const int      own  = load_shared<int32_t>(row + g / 2 * 4) >> g % 2 * 16 & 0xffff;
+    const uint32_t from = x + own * kLine;
     const int4     x0 = load_shared<int4>(from), x1 = load_shared<int4>(from ^ kLine / 2);
 
 #pragma unroll
     for (int m = 0; m < 2; m++) {
-        const uint32_t a = y + rows.y[2 * m], b = y + rows.y[2 * m + 1];
+        const int      low  = load_shared<int32_t>(entry + (16 * m + g) * 4) & 0xffff;
+        const int      high = load_shared<int32_t>(entry + (16 * m + 8 + g) * 4) & 0xffff;
+        const uint32_t a = y + low * kLine, b = y + high * kLine;
         const int4     a0 = load_shared<int4>(a), a1 = load_shared<int4>(a ^ kLine / 2);
         const int4     b0 = load_shared<int4>(b), b1 = load_shared<int4>(b ^ kLine / 2);
         const uint32_t side[4][4] = {
@@ -122,21 +101,22 @@ __device__ __forceinline__ void add_rows(const Rows &rows, uint32_t x, uint32_t 
     }
 }
 
-/* Lane 4 g + t stores the entry of slot 8 t + g, whose sum one of its four lanes has. */
+/* Lane l stores the entry of slot l. */
 template <typename Out>
-__device__ __forceinline__ void store_batch(const spmm_sddmm_args_t &args, int which,
+__device__ __forceinline__ void store_batch(const spmm_sddmm_args_t &args, uint32_t entry,
                                             uint32_t place, int lane, const float (&sum)[2][4])
 {
-    const int to   = load_shared<int32_t>(place + lane * 4);
-    const int odd  = lane / 4 % 2;
+    const int which = load_shared<int32_t>(entry + lane * 4) >> 16; /* of the rows of X */
+    const int to    = load_shared<int32_t>(place + lane * 4);
+    const int from = lane % 8 * 4 + which / 2, odd = lane / 4 % 2;
     float     mine = 0.0f;
 
 #pragma unroll
     for (int p = 0; p < 4; p++) {
         const float *const pair = sum[p / 2] + p % 2 * 2;
-        const float        got  = __shfl_sync(0xffffffffu, odd ? pair[1] : pair[0], which / 2, 4);
+        const float        got  = __shfl_sync(0xffffffffu, odd ? pair[1] : pair[0], from);
 
-        mine = lane % 4 == p ? got : mine;
+        mine = lane / 8 == p ? got : mine;
     }
     if (to >= 0) {
         store<Out>(args, to, mine);
@@ -158,27 +138,20 @@ __device__ __forceinline__ void run_batches(const spmm_sddmm_rectangles_t &mask,
     for (int64_t r = blockIdx.x; r < mask.n_rectangles; r += gridDim.x, list.next(2)) {
         const int n                = next.w - next.z - warp; /* batches from the warp's first on */
         float     sum[kHeld][2][4] = {};
-        Rows      rows[kHeld];
 
         next = range_at(mask, r + gridDim.x);
         barrier_wait(lists.full + 8 * list.stage, list.parity);
-#pragma unroll
-        for (int i = 0; i < kHeld; i++) {
-            const int b = warp + i * kHalfWarps;
-
-            if (i * kHalfWarps < n) {
-                rows[i] =
-                    rows_of(lists.entry(list.stage, b), lists.row(list.stage, b), g, lane % 4);
-            }
-        }
         for (int s = 0; s < layout.slices; s++, turn.next(layout.stages)) {
             const uint32_t x = room.stage + turn.stage * layout.bytes() + at;
 
             barrier_wait(room.full + 8 * turn.stage, turn.parity);
 #pragma unroll
             for (int i = 0; i < kHeld; i++) {
+                const int b = warp + i * kHalfWarps;
+
                 if (i * kHalfWarps < n) {
-                    add_rows<Half>(rows[i], x, x + layout.bytes_x(), sum[i]);
+                    add_batch<Half>(lists.entry(list.stage, b), lists.row(list.stage, b), x,
+                                    x + layout.bytes_x(), g, sum[i]);
                 }
             }
             __syncwarp();
@@ -191,7 +164,8 @@ __device__ __forceinline__ void run_batches(const spmm_sddmm_rectangles_t &mask,
             const int b = warp + i * kHalfWarps;
 
             if (i * kHalfWarps < n) {
-                store_batch<Out>(args, rows[i].which, lists.place(list.stage, b), lane, sum[i]);
+                store_batch<Out>(args, lists.entry(list.stage, b), lists.place(list.stage, b), lane,
+                                 sum[i]);
             }
         }
         __syncwarp();

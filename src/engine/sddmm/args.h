@@ -75,8 +75,7 @@ typedef struct {
                                 entries come first */
     const uint16_t *col;   /**< [tasks * SPMM_SDDMM_TASK] columns of the rectangle; past the last
                                 entry the first one again */
-    /* In 16 bits instead of both: batches, whose even slots are entries of even ones of 8 rows.
-     * Slot 8 p + g stands at 4 g + p. */
+    /* In 16 bits instead of both: batches, whose even slots are entries of even ones of 8 rows. */
     const int32_t  *entry; /**< [batches * SPMM_SDDMM_BATCH] column of the rectangle in the lower 16
                                 bits, which of the rows in the upper ones; 0: none */
     const int32_t  *place; /**< [batches * SPMM_SDDMM_BATCH] where in S; -1: no entry */

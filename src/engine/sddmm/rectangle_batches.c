@@ -47,13 +47,12 @@ static void take(stream_t *s, bool fresh)
     s->total++;
 }
 
-/* Where the last entry goes, and which of the rows it is in, of kind @p odd: slots 8 p + g of four
- * p stand side by side. */
+/* Where the last entry goes: its slot and which of the rows it is in, of kind @p odd. */
 static int32_t slot_of(const stream_t *s, int odd)
 {
     const int32_t e = s->entries - 1;
 
-    return (e % 4 * 2 + odd) * 4 + e / 4;
+    return e / 4 * 8 + e % 4 * 2 + odd;
 }
 
 static int32_t row_of(const stream_t *s, int odd)
