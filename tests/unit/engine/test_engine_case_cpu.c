@@ -23,8 +23,6 @@ static const struct {
                {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
                {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
                {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
-               {"panel", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
-               {"panel", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
                {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
                {"bittcf", SPMM_COMPUTE_32F, SPMM_C_32F, false},
                {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_C_32F, false},
