@@ -137,6 +137,10 @@ def edges(page):
                      if 8 < n < 128 and n % whole]
             cells.append(f"{fig(geomean(ratio))}, {fig(max(ratio))}")
         page.row(title, *cells)
+    half = {(r["matrix"], r["N"]): r["us"] for r in rows("trials/csr_gpu/edges_half.tsv")}
+    ratio = [us / half[m, -(-n // 16) * 16] for (m, n), us in half.items() if n % 8]
+    page.says(f"{fig(geomean(ratio))} times the next multiple of 16 on two matrices, at most "
+              f"{fig(max(ratio))}")
 
 
 def free_ratio(r):
