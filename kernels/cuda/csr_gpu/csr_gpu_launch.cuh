@@ -139,14 +139,15 @@ template <typename T, typename C> struct CsrKernels {
     template <bool kColumns> static List narrow()
     {
         constexpr bool kLong = sizeof(T) >= 8;
-        constexpr int  kTwo = kLong ? 4 : 5, kFour = kLong ? 3 : 4;
+        constexpr int  kTwo = kLong ? 4 : 5, kFour = kLong ? 3 : 4; /* thread blocks */
+        constexpr int  kTwice = kLong ? 2 : 1, kSome = 4 / kTwice;
 
         static const Choice choices[] = {
             {csr_mm<T, C, 4, 1, 1, 4, 5, kColumns>, 4},
             {csr_mm<T, C, 8, 1, 1, 4, 5, kColumns>, 8},
             {csr_mm<T, C, 8, 1, 2, 4, kTwo, kColumns>, 16},
-            {csr_mm < T, C, kLong ? 16 : 8, 1, kLong ? 2 : 4, 4, 4, kColumns >, 32},
-            {csr_mm < T, C, kLong ? 32 : 16, 1, kLong ? 2 : 4, 4, 4, kColumns >, 64},
+            {csr_mm<T, C, 8 * kTwice, 1, kSome, 4, 4, kColumns>, 32},
+            {csr_mm<T, C, 16 * kTwice, 1, kSome, 4, 4, kColumns>, 64},
             {csr_mm<T, C, 32, 1, 4, 4, kFour, kColumns>, 128},
         };
 

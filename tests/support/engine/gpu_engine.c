@@ -8,7 +8,8 @@ spmm_device_t gpu_device;
 void gpu_engine_ready(void)
 {
     if (gpu_device.ops == NULL) {
-        test_engine_open(NULL);
+        gpu_test_open(&gpu_device);
+        spmm_assert_ok(spmmi_engines_preload(&gpu_device));
     }
 }
 
@@ -36,15 +37,6 @@ static const spmm_engine_ops_t *engine_of(int k)
     return &changed[k];
 }
 
-/* Also for a test that runs alone. */
-static void open_once(void)
-{
-    if (gpu_device.ops == NULL) {
-        gpu_test_open(&gpu_device);
-        spmm_assert_ok(spmmi_engines_preload(&gpu_device));
-    }
-}
-
 tc_case_t gpu_engine_case(int k)
 {
     const tc_case_t t = {.engine     = engine_of(k),
@@ -55,13 +47,12 @@ tc_case_t gpu_engine_case(int k)
                          .by_columns = gpu_engines[k].by_columns,
                          .small      = gpu_case_small()};
 
-    open_once();
+    gpu_engine_ready();
     return t;
 }
 
 void gpu_engine_each(void (*check)(const tc_case_t *t))
 {
-    gpu_engine_ready();
     for (int k = 0; k < gpu_engine_count(); k++) {
         const tc_case_t t = gpu_engine_case(k);
 
@@ -71,7 +62,6 @@ void gpu_engine_each(void (*check)(const tc_case_t *t))
 
 void gpu_engine_each_long(void (*check)(const tc_case_t *t))
 {
-    gpu_engine_ready();
     for (int k = 0; k < gpu_engine_count(); k++) {
         const tc_case_t t = gpu_engine_case(k);
 
@@ -83,7 +73,7 @@ void gpu_engine_each_long(void (*check)(const tc_case_t *t))
 
 void test_engine_open(void **state)
 {
-    open_once();
+    gpu_engine_ready();
     gpu_engine_each(tc_case_supports);
 }
 
