@@ -36,11 +36,11 @@ template <typename Element, spmm_compute_t kCompute, int kTiles, int kLoads, int
           BittcfAccess kAccess, int kWarps>
 struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAccess)> {
     static constexpr bool kWide = is_wide(kAccess), kMasked = is_masked(kAccess);
-    static constexpr bool kTurns = knows_columns(kAccess);
-    using Sums                   = BittcfSums<Element, kCompute, kTiles, kLoads, kWide>;
-    using T                      = typename Sums::T;
-    using Tile                   = typename Sums::Tile;
-    using Wide                   = typename Sums::Wide;
+    static constexpr bool kTurns = knows_columns(kAccess), kEdge = has_edge(kAccess);
+    using Sums = BittcfSums<Element, kCompute, kTiles, kLoads, kWide>;
+    using T    = typename Sums::T;
+    using Tile = typename Sums::Tile;
+    using Wide = typename Sums::Wide;
     using Sums::kElems;
     using Sums::kHalf;
     using Sums::sum;
@@ -59,8 +59,6 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     const int                      chunk, part; /* wide access: 8 part + chunk = lane */
     const int                      j0;          /* first column of the lane */
     const T                       *B;           /* wide access: of that column */
-    const int32_t                  guarded; /* row of B, behind which there may be nothing, where
-                                                   n ends within an access; else none */
     uint32_t                       col_at,
         bits_at;    /* shared addresses: of the lane's column in block 0 of the ring, of its bits */
     uint32_t value; /* of the next block to load */
@@ -71,7 +69,6 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
           g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8),
           j0(first + (kWide ? kElems * chunk : kParts * g)), B((const T *)mm.x.B + j0),
-          guarded(kMasked && (int)mm.x.n * kParts % kElems != 0 ? format.last_col : -1),
           col_at(shared_address(&shared.col[0][kWide ? part : t])),
           bits_at(shared_address(&shared.bits[0][0])), value((uint32_t)work.start)
     {
@@ -141,7 +138,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
             const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(Element);
             const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
 
-            if (kMasked && __any_sync(0xffffffffu, col == guarded)) {
+            if (kEdge && __any_sync(0xffffffffu, col == A.last_col)) { /* nothing may be behind */
                 load_elements((const T *)row, to);
                 return;
             }
@@ -260,7 +257,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         }
         cp_async_wait<0>();
         __syncwarp();
-        if (kMasked && guarded >= 0) {
+        if constexpr (kEdge) {
             drop_edge();
         }
     }
@@ -299,9 +296,12 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         const Element   alpha = Factor<Element>::of(args.x.alpha);
         const Element   beta  = Factor<Element>::of(args.x.beta);
 
-        if (kWide && (!kMasked || column(load, kElems - 1) < n())) {
+        if (kWide && (!kEdge || column(load, kElems - 1) < n())) {
             Elements to = {};
 
+            if (!is_inside(load)) {
+                return;
+            }
             if (!is_zero(args.x.beta)) {
                 to = *(const Elements *)(c + column(load, 0));
             }
@@ -420,7 +420,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
             for (int load = 0; load < kLoads; load++) {
                 const Wide x = result(k / 2, load, k % 2);
 
-                if (kWide && guarded < 0) {
+                if constexpr (kWide && !kEdge) {
                     if (is_inside(load)) {
                         *(Wide *)(row + column(load, 0)) = x;
                     }

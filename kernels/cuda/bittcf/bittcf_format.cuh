@@ -51,21 +51,27 @@ template <typename Element, int kTiles> struct Bittcf {
     }
 };
 
-/** How lanes read B.  Stores to column-major C want registers, and masks take time: each has
+/** How lanes read B.  Stores to column-major C want registers, masks and edges take time: each has
  *  kernels of its own. */
 enum class BittcfAccess {
-    kWide,         /**< rows, 16 bytes at a time, in slices that divide n */
-    kMasked,       /**< the same, and nothing behind the last access to a row, which n may end in:
-                        nothing of what lies behind n is stored */
-    kTurned,       /**< as kWide, into column-major C */
+    kWide,   /**< rows, 16 bytes at a time, in slices that divide n */
+    kMasked, /**< the same, and nothing behind the last column */
+    kEdge,   /**< the same where n ends within an access, whose other columns are not stored */
+    kTurned, /**< as kWide, into column-major C */
     kTurnedMasked, /**< as kMasked, into column-major C */
+    kTurnedEdge,   /**< as kEdge, into column-major C */
     kNarrow,       /**< rows, element by element, for any alignment and width; into either C */
     kColumns       /**< column-major B as it lies: condensed columns are often neighbours */
 };
 
+constexpr bool has_edge(BittcfAccess access)
+{
+    return access == BittcfAccess::kEdge || access == BittcfAccess::kTurnedEdge;
+}
 constexpr bool is_masked(BittcfAccess access)
 {
-    return access == BittcfAccess::kMasked || access == BittcfAccess::kTurnedMasked;
+    return access == BittcfAccess::kMasked || access == BittcfAccess::kTurnedMasked ||
+           has_edge(access);
 }
 constexpr bool is_wide(BittcfAccess access)
 {

@@ -124,12 +124,16 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         const Choice       &best =
             best_choice<Format>(list, kNumber, work, up, [=](int) { return wide; });
         const int64_t at   = &best - list;
-        const bool    full = n % best.width == 0;
+        const bool    full = n % best.width == 0, edge = n * (int64_t)sizeof(T) % 16 != 0;
 
         if (!c_rows) {
-            return (full ? rows<BittcfAccess::kTurned>() : rows<BittcfAccess::kTurnedMasked>())[at];
+            return (full   ? rows<BittcfAccess::kTurned>()
+                    : edge ? rows<BittcfAccess::kTurnedEdge>()
+                           : rows<BittcfAccess::kTurnedMasked>())[at];
         }
-        return full ? best : rows<BittcfAccess::kMasked>()[at];
+        return full   ? best
+               : edge ? rows<BittcfAccess::kEdge>()[at]
+                      : rows<BittcfAccess::kMasked>()[at];
     }
 
     /* Those that read column-major B: teams of four warps, and of eight, narrow and wide.  FP64 has
@@ -183,10 +187,11 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
 
     static cudaError_t preload()
     {
-        const Choice *const rows_of[] = {rows<BittcfAccess::kWide>(), rows<BittcfAccess::kMasked>(),
-                                         rows<BittcfAccess::kTurned>(),
-                                         rows<BittcfAccess::kTurnedMasked>()};
-        cudaError_t         code      = spmmi::preload(finish_splits<Format>);
+        const Choice *const rows_of[] = {
+            rows<BittcfAccess::kWide>(),         rows<BittcfAccess::kMasked>(),
+            rows<BittcfAccess::kEdge>(),         rows<BittcfAccess::kTurned>(),
+            rows<BittcfAccess::kTurnedMasked>(), rows<BittcfAccess::kTurnedEdge>()};
+        cudaError_t code = spmmi::preload(finish_splits<Format>);
 
         for (const Choice *list : rows_of) {
             code = code == cudaSuccess ? preload_choices(list, kNumber) : code;

@@ -128,15 +128,23 @@ def one_gpu(page):
 
 def edges(page):
     """Widths that end within 16 bytes, over the next multiple of 8: now, and before."""
+    slower, own = [], []  # kernels for edges where n has none
     for title, kind, whole in (("FP64", "64f", 2), ("FP32", "32f", 4)):
         us = {(r["matrix"], r["N"]): r for r in rows("trials/csr_gpu/edges.tsv")
               if r["type"] == kind}
+        least = {at: min(r["us"], r["before"]) if r["engine"] in ("bittcf", "dmma")
+                 and r["engine"] == r["before_engine"] else r["us"] for at, r in us.items()}
+        slower += [r["us"] / least[at] for at, r in us.items() if at[1] % whole == 0]
+        own.append(geomean([r["us"] / least[m, -(-n // 8) * 8] for (m, n), r in us.items()
+                            if 8 < n < 128 and n % whole]))
         cells = []
         for column in ("us", "before"):
             ratio = [r[column] / us[m, -(-n // 8) * 8][column] for (m, n), r in us.items()
                      if 8 < n < 128 and n % whole]
             cells.append(f"{fig(geomean(ratio))}, {fig(max(ratio))}")
         page.row(title, *cells)
+    page.says(f"up to {fig(max(slower))} times as long as by",
+              f"the means are {fig(own[0])} and {fig(own[1])}")
     half = {(r["matrix"], r["N"]): r["us"] for r in rows("trials/csr_gpu/edges_half.tsv")}
     ratio = [us / half[m, -(-n // 16) * 16] for (m, n), us in half.items() if n % 8]
     page.says(f"{fig(geomean(ratio))} times the next multiple of 16 on two matrices, at most "
