@@ -60,7 +60,7 @@ enum { N_WIDTHS = sizeof widths / sizeof widths[0], SMALL_WIDTHS = 7 };
 static void spoil_padding(const product_t *p)
 {
     const bool    columns = p->problem.layout == SPMM_LAYOUT_COL;
-    const int64_t lines   = columns ? p->n : p->block->n_cols;
+    const int64_t lines   = p->b_size == 0 ? 0 : columns ? p->n : p->block->n_cols;
 
     for (int64_t i = 0; i + 1 < lines; i++) { /* nothing is behind the last one */
         for (int64_t j = columns ? p->block->n_cols : p->n; j < p->ldb; j++) {

@@ -17,25 +17,27 @@ static const struct {
     spmm_compute_t compute;
     spmm_type_t    type;
     bool           wide_c;
-} engines[] = {{"csr-cpu", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
-               {"csr-cpu", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
-               {"bittcf", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
-               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
-               {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false},
-               {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false},
-               {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false},
-               {"bittcf", SPMM_COMPUTE_32F, SPMM_C_32F, false},
-               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_C_32F, false},
-               {"dmma", SPMM_COMPUTE_64F, SPMM_C_64F, false},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false},
-               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
-               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false},
-               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true},
-               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true},
-               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false}};
-enum { FIRST_TC = 2, N_ENGINES = sizeof engines / sizeof engines[0] };
+    bool           by_columns;
+} engines[] = {{"csr-cpu", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false, false},
+               {"csr-cpu", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false, false},
+               {"csr-cpu", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false, true},
+               {"bittcf", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false, false},
+               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false, false},
+               {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false, false},
+               {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false, false},
+               {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false, false},
+               {"bittcf", SPMM_COMPUTE_32F, SPMM_C_32F, false, false},
+               {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_C_32F, false, false},
+               {"dmma", SPMM_COMPUTE_64F, SPMM_C_64F, false, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, false, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16F, true, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false},
+               {"cvse", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16F, false, false},
+               {"bcsr", SPMM_COMPUTE_32F, SPMM_R_16BF, true, false},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16F, true, false},
+               {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false}};
+enum { FIRST_TC = 3, N_ENGINES = sizeof engines / sizeof engines[0] };
 
 static void each(int first, void (*check)(const tc_case_t *t))
 {
@@ -43,12 +45,13 @@ static void each(int first, void (*check)(const tc_case_t *t))
         spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
     }
     for (int e = first; e < N_ENGINES; e++) {
-        const tc_case_t t = {.engine  = spmmi_engine_find(engines[e].name),
-                             .device  = &device,
-                             .compute = engines[e].compute,
-                             .type    = engines[e].type,
-                             .wide_c  = engines[e].wide_c,
-                             .small   = true};
+        const tc_case_t t = {.engine     = spmmi_engine_find(engines[e].name),
+                             .device     = &device,
+                             .compute    = engines[e].compute,
+                             .type       = engines[e].type,
+                             .wide_c     = engines[e].wide_c,
+                             .by_columns = engines[e].by_columns,
+                             .small      = true};
 
         assert_non_null(t.engine);
         check(&t);
