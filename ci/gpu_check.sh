@@ -6,7 +6,8 @@
 # checks share a GPU where there are cores for them.  Needs no network and no root.
 #
 #     ci/gpu_check.sh [OUTPUT]      OUTPUT: folder for gpu_check.log and .tsv, default
-#                                  build/cuda/gpu_check; bench/results keeps the log
+#                                  build/cuda/gpu_check; bench/results keeps the log.  Whole outputs
+#                                  of checks that failed go to gpu_check_failed.txt there
 #
 #   SPMM_PREFIX      a prefix of scripts/gpu_prefix.sh with METIS, zlib, cJSON and cmocka, where the
 #                    machine has none
@@ -37,6 +38,7 @@ if [ -n "$prefix" ]; then # whose libraries need each other
 fi
 mkdir -p "$output" "$build"
 output=$(cd "$output" && pwd)
+rm -f "$output/gpu_check_failed.txt"
 
 if [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
     IFS=, read -r -a ids <<<"$CUDA_VISIBLE_DEVICES"
@@ -160,6 +162,7 @@ run_check() {
         passed "$start" "$@"
     else
         fail " ($code): $*"$'\n'"$(tail -n 30 "$out")"
+        { echo "== $*" && cat "$out"; } >>"$output/gpu_check_failed.txt"
     fi
 }
 

@@ -40,7 +40,7 @@ def quote(pages):
     page.says(
         f"is {fig(min(full), 1)} to {fig(max(full), 1)} times as fast as the fastest cuSPARSE "
         f"algorithm in FP32 and FP64 and {fig(min(means['16']), 1)} to {fig(max(means['16']), 1)} "
-        f"times in FP16, on four H200 {fig(least, 1)} to {fig(most, 0)} times as fast as NCCL",
+        f"times in FP16, on four H100 {fig(least, 1)} to {fig(most, 0)} times as fast as NCCL",
         f"and {fig(len(ratios('16f', 32)), 0)} matrices whose values fit",
         f"the {fig(count, 0)} real matrices with at least 80,000 entries",
     )
