@@ -366,6 +366,14 @@ static void draw_values(mixed_t *m)
     (void)list_entries(m);
 }
 
+/* The same in memory of the device, which the plan's new values must lie in. */
+static const void *values_on_device(const mixed_t *m)
+{
+    spmm_assert_ok(spmm_buffer_copy(m->ctx, m->block[CALLERS_B], m->entry,
+                                    (size_t)MOST * MOST * sizeof(double complex)));
+    return m->block[CALLERS_B];
+}
+
 /* Was it made? */
 static bool run(mixed_t *m)
 {
@@ -383,7 +391,7 @@ static bool run(mixed_t *m)
         m->n = m->o.column_groups == 0 ? 1 + draw(m, m->n) : m->n;
         multiply(m, draw(m, 2) == 0 ? 0.0 : 0.25, 1);
         draw_values(m);
-        if (agreed(m, spmm_plan_update_values(m->plan, m->entry, NULL))) {
+        if (agreed(m, spmm_plan_update_values(m->plan, values_on_device(m), NULL))) {
             multiply(m, 0.0, 1);
         }
     }
