@@ -15,11 +15,9 @@ if(SPMM_ENABLE_CUDA)
     list(FILTER spmm_cuda_sources EXCLUDE REGEX "/engine/dense/")
   endif()
   list(APPEND spmm_sources ${spmm_cuda_sources})
-  # wgmma and setmaxnreg are for 9.0 alone: code for it beside the one that later architectures
-  # take, too.
+  # wgmma is for 9.0 alone: code for it beside the one that later architectures take, too.
   if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90(-real|-virtual)?(;|$)")
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cuda/sddmm/sddmm_sweeps.cu
-      ${PROJECT_SOURCE_DIR}/kernels/cuda/panel/panel.cu PROPERTIES
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cuda/sddmm/sddmm_sweeps.cu PROPERTIES
       COMPILE_OPTIONS "-gencode=arch=compute_90a,code=sm_90a" COMPILE_DEFINITIONS SPMM_SM90A)
   endif()
 endif()

@@ -23,8 +23,6 @@ allowed() { # FILE NAME
         src/engine/cusparse_bell/*" cusparse") ;;
         # B and C are dense blocks: the word names the engine nowhere else.
         *" dense") ;;
-        # Other formats have panels, too.
-        *" panel") ;;
         # Engine dmma is the FP64 kernel of the format of bittcf.
         src/engine/dmma/*" bittcf" | src/engine/bittcf/*" dmma") ;;
         *) return 1 ;;

@@ -26,8 +26,7 @@ typedef struct {
     const void    *arrays;    /**< borrowed, of the format: what decode() reads */
     const void    *values;    /**< base of what decode() points to */
     const int32_t *starts;    /**< [blocks + 1] spmm_tc_piece_t.start of each block; NULL: 0 */
-    /** The entries of a block in storage order; where spmmi_tc_fill() fills them, it ascends in
-     *  column for each row.
+    /** The entries of a block in storage order, which is ascending in column for each row.
      *  @param[out] entry   [SPMM_TC_MAX_ENTRIES]
      *  @param[out] offset  bytes from the base to the values of the block
      *  @return their number */

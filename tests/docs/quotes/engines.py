@@ -664,12 +664,6 @@ def panel(page):
     page.noted("arithmetic", "make 1.85 rounds on cant-like, 1.45 on conf5-like and 1.08 on")
 
 
-def panel_engine(page):
-    page.noted("definition", "64 columns", "25,000 rows", "less than 0.77 of", "16 in a step",
-               "one window and 128 columns", "16 rows and 8 columns", "turn its 32 bytes",
-               "a load of 8 bytes")
-
-
 def pieces(page):
     for kind, title, widths in (("32f", "FP32", (32, 128, 512)), ("64f", "FP64", (32, 128))):
         for n in widths:
@@ -747,7 +741,6 @@ def quote(pages):
     panels(pages[FOLDER + "tried.md"])
     dealt_panels(pages[FOLDER + "tried.md"])
     panel(pages[FOLDER + "tried.md"])
-    panel_engine(pages[FOLDER + "panel.md"])
     larger_blocks(pages[FOLDER + "tried.md"])
     tried_widths(pages[FOLDER + "tried.md"], pages[FOLDER + "bittcf.md"])
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])

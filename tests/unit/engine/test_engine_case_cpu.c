@@ -25,8 +25,6 @@ static const struct {
                {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false, false},
                {"hrpb", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false, false},
                {"hrpb", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false, false},
-               {"panel", SPMM_COMPUTE_32F, SPMM_TYPE_AUTO, false, false},
-               {"panel", SPMM_COMPUTE_32F_FAST_TF32, SPMM_TYPE_AUTO, false, false},
                {"dmma", SPMM_COMPUTE_64F, SPMM_TYPE_AUTO, false, false},
                {"bittcf", SPMM_COMPUTE_32F, SPMM_C_32F, false, false},
                {"bittcf", SPMM_COMPUTE_32F_FAST_TF32, SPMM_C_32F, false, false},
