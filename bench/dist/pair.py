@@ -6,6 +6,7 @@
 
   --old BUILD       an older build beside it
   --parts DIR       partitions made by jobs/partition.sh, RANKS=2; METIS while planning without
+  --also DIR        others, e.g. of another OBJECTIVE: their T2 beside it
   --cases CASE,...  TYPE:N:N... [32f:32:128,64f:16]
   --below E         what takes more: see below [0.6]
   --engines E,...   of what is below, engines by name [csr-gpu,bittcf,hrpb,dmma,cusparse]
@@ -36,6 +37,7 @@ import table  # noqa: E402
 CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
 SCHEDULES = ("overlap", "chunks2", "merged", "merged2")
 FEWER = "fewer=1"
+ALSO = "2, other partitions"
 CLOSE = 0.9  # of the time on one GPU: whether one should have all rows is then asked
 LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
 EVEN = 1.08  # largest over mean time of the ranks that is good enough
@@ -44,11 +46,18 @@ TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "i
 LOST = ("lost_part_us", "lost_uneven_us", "lost_waits_us", "lost_behind_us")
 WORDS = ("one_engine", "engine", "halo_engine", "transport", "schedule", "halo_rows_max")
 TITLES = ("matrix", "nnz", "type", "N", "T1_us", "T2_us", "efficiency", "old_T1_us", "old_T2_us",
-          "old_efficiency", "old_over_new", "fewer_us", "fewer_takes", *TIMES, *LOST, *WORDS)
+          "old_efficiency", "old_over_new", "also_T2_us", "also_halo_rows_max", "fewer_us",
+          "fewer_takes", *TIMES, *LOST, *WORDS)
 
 
 def microseconds(row, name):
     return None if row.get(name) in (None, "-") else 1e3 * float(row[name])
+
+
+def visible_gpu(number):
+    """What CUDA_VISIBLE_DEVICES says of a GPU of the caller's, 0 or 1."""
+    named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return named[number] if len(named) > number else str(number)
 
 
 class Runs:
@@ -59,8 +68,9 @@ class Runs:
         self.found, self.failed = {}, []
         self.end = time.monotonic() + options.limit if options.limit else None
 
-    def start(self, build, ranks, kind, widths, inputs, gpu, more):
+    def start(self, build, ranks, kind, widths, inputs, gpu, more, parts=None):
         """A run of bench_dist that has begun, with the file of its rows; None: no time is left."""
+        parts = parts or self.options.parts
         left = self.end - time.monotonic() if self.end else 3600.0
         if left < 3.0 or not inputs:
             return None
@@ -71,17 +81,17 @@ class Runs:
         command = ["timeout", "--kill-after=5", f"{left:.0f}", "mpirun", "--bind-to", "none", "-n",
                    str(ranks), pathlib.Path(build) / "bench" / "bench_dist", "--type", kind,
                    "--columns", ",".join(widths), "--partition", "metis", "--out", out, *more]
-        if self.options.parts and FEWER not in more:
-            command += ["--partition-dir", self.options.parts]
+        if parts and FEWER not in more:
+            command += ["--partition-dir", parts]
         for name in inputs:
             command += ["--matrix" if pathlib.Path(name).exists() else "--generate", name]
         env = {**os.environ, "SPMM_CACHE_DIR": str(cache), "NCCL_NVLS_ENABLE": "0"}
         if ranks == 1:
-            env["CUDA_VISIBLE_DEVICES"] = str(gpu)
+            env["CUDA_VISIBLE_DEVICES"] = visible_gpu(gpu)
         return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL), out
 
     def take(self, build, ranks, kind, run):
-        """What a run printed before it ended."""
+        """What a run printed before it ended; ranks: 1, 2, or ALSO."""
         process, out = run
         process.wait()
         if process.returncode != 0:
@@ -114,6 +124,11 @@ class Runs:
         if run is not None:
             self.take(build, 2, kind, run)
 
+    def also(self, build, kind, widths, inputs, more):
+        run = self.start(build, 2, kind, widths, inputs, 0, more, self.options.also)
+        if run is not None:
+            self.take(build, ALSO, kind, run)
+
     def of(self, build, ranks, key, variant="auto"):
         return self.found.get((build, ranks), {}).get(key, {}).get(variant)
 
@@ -145,6 +160,9 @@ def line_of(runs, key, options):
             "one_engine": one["engine"], **{name: two.get(name) for name in WORDS[1:]},
             "local_max_mean": two.get("local_max_mean")}
     line["efficiency"] = efficiency(line["T1_us"], line["T2_us"])
+    also = runs.of(options.build, ALSO, key) or {}
+    line["also_T2_us"] = microseconds(also, "total_ms")
+    line["also_halo_rows_max"] = also.get("halo_rows_max")
     fewer = runs.of(options.build, 2, key, FEWER) or {}
     line["fewer_us"] = microseconds(fewer, "total_ms")
     line["fewer_takes"] = fewer.get("partition")
@@ -182,7 +200,7 @@ def summary(lines):
                 yield (f"{name}, {title}: rows {len(good)}, geomean "
                        f"{table.geomean(x[name] for x in good):.3f}, least {least[name]:.3f} "
                        f"({least['matrix']}, {least['type']}, N = {least['N']})")
-    for name in ("needed_us", "in_place_us", "allgather_us", "old_T2_us"):
+    for name in ("needed_us", "in_place_us", "allgather_us", "old_T2_us", "also_T2_us"):
         good = [x for x in lines if x[name]]
         if good:
             least = min(good, key=lambda x, by=name: x[by] / x["T2_us"])
@@ -261,6 +279,7 @@ def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--old")
     parser.add_argument("--parts")
+    parser.add_argument("--also")
     parser.add_argument("--cases", default=CASES)
     parser.add_argument("--below", type=float, default=0.6)
     parser.add_argument("--engines", default=ENGINES)
@@ -294,6 +313,9 @@ def measure(runs, options):
     for kind, widths in options.case:
         runs.one(options.build, kind, widths, options.matrix, ["--tuning", "use"])
         runs.two(options.build, kind, widths, options.matrix, ["--tuning", "use", *others])
+        if options.also:
+            runs.also(options.build, kind, widths, options.matrix,
+                      ["--tuning", "use", "--no-baselines"])
         if options.old:
             runs.one(options.old, kind, widths, options.matrix, [])
             runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])

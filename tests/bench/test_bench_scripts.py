@@ -511,6 +511,7 @@ while [ $# -gt 0 ]; do case $1 in
 --out) out=$2; shift;; --type) type=$2; shift;; --columns) widths=$2; shift;;
 --no-baselines) only=1;; --matrix|--generate) inputs="$inputs $(basename $2)"; shift;;
 --variant) variants="$variants $2"; shift;; --tuning|--partition) shift;;
+--partition-dir) parts=$2; shift;;
 esac; shift; done
 [ "$variants" = auto ] || variants=${variants#auto }
 [ -n "$only" ] || variants="allgather needed $variants"
@@ -590,6 +591,14 @@ $by $passed | tr ' ' '\t'; done; done; done; } > $out
         calls = pathlib.Path(self.path("calls.new")).read_text(encoding="utf-8").splitlines()
         self.assertEqual(sorted(calls), ["1 64f 16 a:b=1: auto", "1 64f 16 c:d=2: auto",
                                          "2 64f 16 a:b=1 c:d=2: auto"])
+
+    def test_other_partitions(self):
+        said, rows = self.pair("case $RANKS$parts in 1*) echo 0.100;; 2vol) echo 0.060;; "
+                               "*) echo 0.045; esac", "--bare", "--parts", "vol", "--also", "cut")
+        self.assertEqual([(row["T2_us"], row["also_T2_us"], row["also_halo_rows_max"])
+                          for row in rows], 2 * [("60", "45", "7")])
+        self.assertIn("also_T2_us / T2_us: rows 2, geomean 0.750, below 1: 2, least 0.750",
+                      said.stdout)
 
     def test_wrong_products(self):
         said, rows = self.pair("[ $m$RANKS = a:b=12 ] && echo 9 || echo 0.05", code=1)

@@ -30,6 +30,9 @@ os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
 os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 os.environ.setdefault("OMPI_MCA_rmaps_base_oversubscribe", "1")
 os.environ.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+# No binding, which would put all jobs that run side by side on the first cores.
+os.environ.setdefault("OMPI_MCA_hwloc_base_binding_policy", "none")
+os.environ.setdefault("PRTE_MCA_hwloc_default_binding_policy", "none")
 os.environ.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
 os.environ.setdefault("OMPI_MCA_smsc", "^cma,xpmem,knem")  # the same of Open MPI 5
 os.environ.setdefault("OMPI_MCA_mtl", "^ofi,psm,psm2")  # each start would wait for their devices
@@ -84,15 +87,16 @@ class Job:
     """A run that goes on meanwhile, and what it has printed."""
 
     def __init__(self, command, env):
-        self.lines, self.changed = [], threading.Condition()
+        self.lines, self.changed, self.ended = [], threading.Condition(), False
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True, env={**os.environ, **env})
         self.listener = threading.Thread(target=self.listen, daemon=True)
         self.listener.start()
 
-    def add(self, lines):
+    def add(self, lines, ended=False):
         with self.changed:
+            self.ended = ended
             self.lines += [(time.monotonic(), line.strip()) for line in lines if line.strip()]
             self.changed.notify_all()
 
@@ -105,17 +109,18 @@ class Job:
                 break
             *lines, text = re.split(r"[\r\n]", text + piece.decode("utf-8", "replace"))
             self.add(lines)
-        self.add([text, "end"])
+        self.add([text, "end"], ended=True)
 
     def wait(self, pattern, count, seconds):
-        """The first `count` lines that match, as (time, match), of at most `seconds`."""
+        """The first `count` lines that match, as (time, match), of at most `seconds`; those that
+        came where the output ends before."""
         until = time.monotonic() + seconds
         with self.changed:
             while True:
                 found = [(at, match) for at, line in self.lines
                          for match in [re.fullmatch(pattern, line)] if match]
                 left = until - time.monotonic()
-                if len(found) >= count or left <= 0:
+                if len(found) >= count or left <= 0 or self.ended:
                     return found
                 self.changed.wait(left)
 

@@ -28,6 +28,28 @@ def start(command, *options):
                        PATIENT)
 
 
+class Jobs(unittest.TestCase):
+    """What the tests below rest on."""
+
+    def lines(self, command, pattern):
+        job, begun = start(command), time.monotonic()
+        try:
+            found = [match[1] for _, match in job.wait(pattern, RANKS, START)]
+        finally:
+            job.end()
+        self.assertLess(time.monotonic() - begun, START / 2)
+        return found
+
+    def test_ranks_that_say_nothing_are_not_waited_for(self):
+        self.assertEqual(self.lines(["false"], r"(ready)"), [])
+
+    def test_jobs_side_by_side_have_all_cores(self):
+        cores = self.lines(["grep", "Cpus_allowed:", "/proc/self/status"], r"Cpus_allowed:\s*(\S+)")
+        with open("/proc/self/status", encoding="ascii") as status:
+            mine = next(line.split()[1] for line in status if line.startswith("Cpus_allowed:"))
+        self.assertEqual(cores, RANKS * [mine])
+
+
 class Faults(unittest.TestCase):
     def lose_rank(self, transport, sign, *options):
         job = start([WORKER, DEVICE, transport, str(TIMEOUT)], *options)
