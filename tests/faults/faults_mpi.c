@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,7 @@ int MPI_Isend(const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm c,
     static bool lies;
 
     if (!faults_is_library(CALLER) && faults_hit("stop at MPI_Isend")) {
+        (void)fputs("faults: stops at MPI_Isend\n", stderr); /* unbuffered */
         (void)raise(SIGSTOP);
     }
     if (tag >= FIRST_TAG_OF_ROWS && n > 0 && (lies || faults_hit("other rows"))) {
