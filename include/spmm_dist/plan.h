@@ -25,7 +25,8 @@ typedef struct {
                                      "metis", "ptscotch", "auto", "file:PATH": the plan has its
                                      own layout, see spmm_plan_get_layout() */
     const char    *objective;   /**< of metis: "vol" or "cut"; NULL: vol, but cut for very uneven
-                                     degrees in 32 parts or more; of ptscotch: "cut" (NULL) */
+                                     degrees in 32 parts or more, and for more than 2^22 edges in
+                                     two; of ptscotch: "cut" (NULL) */
     double         imbalance;   /**< of metis and ptscotch: allowed max / mean non-zeros per rank;
                                      0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest of the best predicted and

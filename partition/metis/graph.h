@@ -11,6 +11,9 @@
 /** The largest number that METIS can hold: IDX_MAX but for tests, which lower it to
  *  see METIS refuse. */
 extern idx_t spmmi_metis_most;
+/** Edges of a graph, both directions counted, up to which more tries cost seconds at most; tests
+ *  lower it. */
+extern idx_t spmmi_metis_small;
 
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other
  *  A: rows, then columns; the edges are the non-zeros, both ways.  On rank 0; empty elsewhere. */

@@ -171,6 +171,38 @@ static void test_auto_beyond_metis(void **state)
     spmmi_matrix_free(A);
 }
 
+static void remember_objective(void *user, const char *line)
+{
+    bool *by_cut = user;
+
+    *by_cut = *by_cut || strstr(line, "objective cut") != NULL;
+}
+
+/* 6,240 edges, both directions counted, in two parts: large where more are not small. */
+static void test_large_in_two(void **state)
+{
+    static const idx_t small[] = {6240, 6239};
+    const idx_t        before  = spmmi_metis_small;
+    spmm_matrix_t     *A       = generate("stencil5:nx=40,ny=40,shuffle=1");
+
+    for (int k = 0; k < 2; k++) {
+        bool by_cut = false, named = false;
+
+        spmmi_metis_small = small[k];
+        spmm_test_env.log = remember_objective;
+
+        spmm_test_env.log_user = &by_cut;
+        (void)score_of(A, "metis", NULL, "metis");
+        assert_int_equal(by_cut, k == 1 && spmm_test_env.size == 2 && spmm_test_env.rank == 0);
+        spmm_test_env.log_user = &named;
+        (void)score_of(A, "metis", "vol", "metis");
+        assert_false(named);
+        spmm_test_env.log = NULL;
+    }
+    spmmi_metis_small = before;
+    spmmi_matrix_free(A);
+}
+
 #else
 
 static void test_missing(void **state)
@@ -223,7 +255,8 @@ static void test_auto_says_why(void **state)
 
 #ifdef SPMM_HAVE_METIS
 SPMM_TESTS(test_shuffled_grid, test_rectangular, test_heavy_row, test_same_seed_same_parts,
-           test_too_large, test_auto_beyond_metis, test_auto_takes_block, test_auto_says_why);
+           test_too_large, test_auto_beyond_metis, test_large_in_two, test_auto_takes_block,
+           test_auto_says_why);
 #else
 SPMM_TESTS(test_missing, test_auto_takes_block, test_auto_says_why);
 #endif

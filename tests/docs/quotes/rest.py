@@ -65,6 +65,18 @@ def objectives(page):
         f"{fig(max(entries))}",
         f"{fig(geomean(total))} of the rows of B to receive, {fig(min(total))} to "
         f"{fig(max(total))}, and {fig(geomean(seconds))} of the time")
+    large = ("syn-mip1", "syn-web-Google", "syn-web-BerkStan", "syn-in-2004")
+    shares = [b["partition_s"] / a["partition_s"] for a, b in zip(vol, cut)
+              if a["matrix"] in large]
+    pairs = [r for r in rows("trials/two/pair_cut.tsv") if r["halo_rows_max"] > 0]
+    beyond, rest = ([r["also_T2_us"] / r["T2_us"] for r in pairs if (r["matrix"] in large) is which]
+                    for which in (True, False))
+    page.says(
+        f"take {fig(geomean(beyond))} of the time that they take by those of `vol`, "
+        f"{fig(min(beyond))} to {fig(max(beyond))}, geometric mean of {fig(len(beyond), 0)} "
+        f"products; of eight smaller graphs {fig(geomean(rest))}, {fig(min(rest))} to "
+        f"{fig(max(rest))}",
+        f"METIS takes {fig(min(shares))} to {fig(max(shares))} of the time")
 
 
 def balance(page):
