@@ -212,6 +212,23 @@ def push_blocks(page):
               f"up to {fig(most, 0)} KiB")
 
 
+def count(page):
+    """A trial in which the end of an exchange is a count."""
+    least = {}
+    for r in rows("trials/two/count.tsv"):
+        key = (r["matrix"], r["columns"], r["type"])
+        bytes_in = r["halo_rows_max"] * r["columns"] * (8 if r["type"] == "64f" else 4)
+        times = least.setdefault((bytes_in <= 384 * 1024, key), {})
+        times[r["set"]] = min(times.get(r["set"], r["total_ms"]), r["total_ms"])
+    few, more = ([of["count"] / of["before"] for (is_few, _), of in least.items()
+                  if is_few is which] for which in (True, False))
+    page.says(
+        f"took {fig(geomean(few))} of the time, geometric mean of {fig(len(few), 0)}, "
+        f"{fig(min(few))} to {fig(max(few))}, and {fig(len(more), 0)} others "
+        f"{fig(geomean(more))}")
+    page.noted("definition", "products that get up to 384 KiB")
+
+
 def words(page):
     found = rows("trials/two/words.tsv")
     read = [x for k, x, r in faster(found, "unpacked", "words")
@@ -279,6 +296,7 @@ def quote(pages):
     push_blocks(pages["docs/explanation/nccl_push.md"])
     push(pages["docs/explanation/nccl_push.md"])
     words(pages["docs/explanation/schedules.md"])
+    count(pages["docs/explanation/schedules.md"])
     schedules(pages["docs/explanation/schedules.md"])
     halo_waits(pages["docs/explanation/schedules.md"])
     in_line(pages["docs/explanation/schedules.md"])
