@@ -418,6 +418,19 @@ def two_gpus(page):
         f"older build in {fig(before, 0)}",
         f"its T1 is {fig(geomean(values(every, 'T1_us', over='old_T1_us')))} of ours",
         f"takes {fig(min(us for us in values(beside, 'halo_us') if us > 0), 0)} us and more")
+    real = [r for r in rows("trials/two/pair_cut.tsv")
+            if not r["matrix"].startswith(("syn-", "rmat"))]
+    whole = [r["efficiency"] for r in real if r["matrix"] == "DD"]
+    small = [r for r in real if r["matrix"] != "DD"]
+    names = {r["matrix"]: r["nnz"] / 1e6 for r in real}
+    assert len(names) == 4
+    one, exchange = (values(small, name) for name in ("T1_us", "exchange_us"))
+    page.says(
+        f"real ones of {fig(min(names.values()), 1)} to {fig(max(names.values()), 1)} million",
+        f"whose parts exchange nothing, reaches {fig(min(whole))} to {fig(max(whole))}, the other "
+        f"three {fig(min(values(small, 'efficiency')))} to {fig(max(values(small, 'efficiency')))}"
+        f": they take {fig(min(one), 0)} to {fig(max(one), 0)} us on one GPU, and an exchange "
+        f"{fig(min(exchange), 0)} to {fig(max(exchange), 0)}.")
     alone = select("engines/old_new.tsv", engine="auto")
     assert all(r["slower"] == "no" for r in alone)
     page.says(f"of {fig(len(alone), 0)} products of "
