@@ -120,8 +120,9 @@ static void print(const char *name, const spmm_pattern_t *p, double scan_ms, dou
     const spmm_tc_facts_t    *tc = &p->tc;
     const spmm_bittcf_bytes_t index =
         spmmi_bittcf_bytes(p->n_rows, tc->tc_blocks, p->nnz, SPMM_R_32F);
-    const spmm_bcsr_facts_t tiles = spmmi_bcsr_measure(&p->windows, p->n_rows, 4, 1);
+    spmm_bcsr_facts_t tiles[SPMM_BCSR_PANELS];
 
+    spmmi_bcsr_measure(&p->windows, p->n_rows, 1, tiles);
     (void)printf("%s\t%" PRId32 "\t%" PRId32 "\t%" PRId64 "\t%" PRId64 "\t%.3f\t%.3f"
                  "\t%zu\t%zu\t%zu\t%zu\t%.2f\t%.2f",
                  name, p->n_rows, p->n_cols, p->nnz, tc->tc_blocks, tc->mean_nnz_tc, tc->ibd,
@@ -136,8 +137,8 @@ static void print(const char *name, const spmm_pattern_t *p, double scan_ms, dou
         (void)printf("\t%" PRId64 "\t%.4f\t%zu", vectors, 1.0 - bytes.new_sparsity, bytes.cvse);
     }
     (void)printf("\t%" PRId32 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%.2f\n",
-                 spmmi_cvse_height(tc, 128), tiles.tiles + 2 * tiles.sp24, tiles.wide, tiles.legal,
-                 me_tcf_ms);
+                 spmmi_cvse_height(tc, 128), tiles->tiles + 2 * tiles->sp24, tiles->wide,
+                 tiles->legal, me_tcf_ms);
     (void)fflush(stdout);
 }
 

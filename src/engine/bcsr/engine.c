@@ -75,8 +75,8 @@ static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *b
     spmm_bcsr_variant_t      list[SPMM_BCSR_RANKED];
     int                      n;
 
-    for (int k = 0; k < SPMM_BCSR_PANELS && known->steps == 0; k++) {
-        counted[k] = spmmi_bcsr_measure(tall, block->n_rows, 4 << k, f->device->threads);
+    if (known->steps == 0) {
+        spmmi_bcsr_measure(tall, block->n_rows, f->device->threads, counted);
     }
     n = spmmi_bcsr_best(known->steps > 0 ? known : counted, block->n_rows, f->problem.n,
                         f->device->n_sm, kind->kernel, kind->sp24, list);

@@ -9,10 +9,8 @@
 /* Types of 32 and 64 bits have no use for them. */
 static void scan(const spmm_pattern_t *pattern, const spmm_csr_t *block, int threads, void *facts)
 {
-    spmm_bcsr_facts_t *f = facts;
-
-    for (int k = 0; k < SPMM_BCSR_PANELS && spmm_type_size(block->type) == 2; k++) {
-        f[k] = spmmi_bcsr_measure(&pattern->windows, block->n_rows, 4 << k, threads);
+    if (spmm_type_size(block->type) == 2) {
+        spmmi_bcsr_measure(&pattern->windows, block->n_rows, threads, facts);
     }
 }
 

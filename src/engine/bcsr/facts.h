@@ -8,8 +8,6 @@
 #include "engine/bcsr/format.h"
 #include "engine/pattern.h"
 
-enum { SPMM_BCSR_PANELS = 3 }; /**< heights of panels: 4, 8 and 16 tile rows */
-
 extern const spmm_pattern_facts_t spmmi_bcsr_pattern_facts;
 
 /** [SPMM_BCSR_PANELS] those of a pattern; zeros where it has none. */

@@ -5,137 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/bcsr/walk.h"
 #include "engine/tc/format.h"
 #include "spmm_dist/context.h"
 
-enum {
-    SIDE    = SPMM_BCSR_SIDE,
-    WIDTH   = SPMM_BCSR_WIDTH,
-    PARTS   = SPMM_WINDOWS_TALL / SIDE,
-    WINDOWS = SPMM_BCSR_ROWS / PARTS /* of SPMM_WINDOWS_TALL rows, in a panel at most */
-};
-
-/** A panel being walked from step to step. */
-typedef struct {
-    const spmm_windows_t *tall;
-    int32_t               first, n; /**< of its windows */
-    int32_t               at[WINDOWS];
-    bool                  sp24;
-
-    /* The step: */
-    spmm_bcsr_step_t step;
-    uint32_t         bits[SPMM_BCSR_ROWS][SIDE]; /**< of the rows in any */
-    uint32_t         any;                        /**< rows with an entry */
-    uint32_t         legal; /**< of those: with at most two in any four columns */
-} walk_t;
-
-static void walk_start(walk_t *w, const spmm_windows_t *tall, int32_t panel, int32_t rows,
-                       bool sp24)
-{
-    const int32_t windows = rows / PARTS, left = tall->n_windows - panel * windows;
-
-    memset(w, 0, sizeof *w);
-    w->tall  = tall;
-    w->first = panel * windows;
-    w->n     = left < windows ? left : windows;
-    w->sp24  = sp24;
-}
-
-/* The next step's number of columns / WIDTH, -1: there is none. */
-static int32_t next_col(const walk_t *w)
-{
-    int32_t least = INT32_MAX;
-
-    for (int32_t k = 0; k < w->n; k++) {
-        const int32_t t = w->first + k;
-
-        if (w->at[k] < w->tall->count[t]) {
-            const int32_t col = w->tall->col[w->tall->first[t] + w->at[k]];
-
-            least = col < least ? col : least;
-        }
-    }
-    return least == INT32_MAX ? -1 : least / WIDTH;
-}
-
-/* Bits of window k of the panel in columns WIDTH col on. */
-static void take_window(walk_t *w, int32_t k, int32_t col)
-{
-    const int32_t  t    = w->first + k;
-    const int64_t  base = w->tall->first[t];
-    const int32_t  n    = w->tall->count[t];
-    const int32_t *cols = w->tall->col + base;
-    int32_t        at   = w->at[k];
-
-    for (; at < n && cols[at] / WIDTH == col; at++) {
-        const uint32_t bit = (uint32_t)1 << cols[at] % WIDTH;
-
-        for (uint64_t left = w->tall->rows[base + at]; left != 0; left &= left - 1) {
-            const int32_t r = spmmi_cpu_lowest_bit(left);
-
-            w->bits[k * PARTS + r / SIDE][r % SIDE] |= bit;
-            w->any |= (uint32_t)1 << (k * PARTS + r / SIDE);
-        }
-    }
-    w->at[k] = at;
-}
-
-/* No four columns 4 q to 4 q + 3 with three entries. */
-static bool is_legal(const uint32_t bits[SIDE])
-{
-    uint32_t three = 0;
-
-    for (int r = 0; r < SIDE; r++) {
-        const uint32_t x = bits[r], pairs = x & x >> 1 & 0x55555555u; /* both of two columns */
-        const uint32_t ones = (x | x >> 1) & 0x55555555u;             /* any of two columns */
-
-        three |= pairs & ones >> 2 & 0x11111111u;
-        three |= pairs >> 2 & ones & 0x11111111u;
-    }
-    return three == 0;
-}
-
-static void classify(walk_t *w, int32_t r)
-{
-    const uint32_t row = (uint32_t)1 << r;
-    uint32_t       all = 0;
-
-    for (int k = 0; k < SIDE; k++) {
-        all |= w->bits[r][k];
-    }
-    if (is_legal(w->bits[r])) {
-        w->legal |= row;
-        if (w->sp24 && (all & 0xffff) != 0 && all >> 16 != 0) {
-            w->step.sp24 = (uint16_t)(w->step.sp24 | row);
-            return;
-        }
-    }
-    w->step.left  = (uint16_t)(w->step.left | ((all & 0xffff) != 0 ? row : 0));
-    w->step.right = (uint16_t)(w->step.right | (all >> 16 != 0 ? row : 0));
-}
-
-/* The next step; false: the panel has no more. */
-static bool walk_next(walk_t *w)
-{
-    const int32_t col = next_col(w);
-
-    for (uint64_t left = w->any; left != 0; left &= left - 1) {
-        memset(w->bits[spmmi_cpu_lowest_bit(left)], 0, sizeof w->bits[0]);
-    }
-    w->any   = 0;
-    w->legal = 0;
-    w->step  = (spmm_bcsr_step_t){.col = col};
-    if (col < 0) {
-        return false;
-    }
-    for (int32_t k = 0; k < w->n; k++) {
-        take_window(w, k, col);
-    }
-    for (uint64_t left = w->any; left != 0; left &= left - 1) {
-        classify(w, spmmi_cpu_lowest_bit(left));
-    }
-    return true;
-}
+enum { SIDE = SPMM_BCSR_SIDE };
 
 /** What a panel comes to, then where it begins. */
 typedef struct {
@@ -144,11 +18,11 @@ typedef struct {
 
 static extent_t measure(const spmm_bcsr_t *f, const spmm_windows_t *tall, int32_t panel, bool sp24)
 {
-    extent_t e = {0};
-    walk_t   w;
+    extent_t         e = {0};
+    spmm_bcsr_walk_t w;
 
-    walk_start(&w, tall, panel, f->rows, sp24);
-    while (walk_next(&w)) {
+    spmmi_bcsr_walk_start(&w, tall, panel, f->rows, sp24);
+    while (spmmi_bcsr_walk_next(&w)) {
         e.steps++;
         e.wide += spmmi_bcsr_count(w.any);
         e.legal += spmmi_bcsr_count(w.legal);
@@ -213,15 +87,15 @@ static spmm_status_t alloc_steps(spmm_env_t *env, spmm_bcsr_t *f)
 static void place_panel(spmm_bcsr_t *f, const spmm_windows_t *tall, int32_t panel, extent_t at,
                         bool sp24)
 {
-    int32_t next[SPMM_BCSR_ROWS] = {0};
-    walk_t  w;
+    int32_t          next[SPMM_BCSR_ROWS] = {0};
+    spmm_bcsr_walk_t w;
 
     for (int32_t r = 0; r < f->rows && panel * f->rows + r < f->n_tile_rows; r++) {
         next[r] = f->row_ptr[panel * f->rows + r];
     }
     f->panel_ptr[panel] = (int32_t)at.steps;
-    walk_start(&w, tall, panel, f->rows, sp24);
-    while (walk_next(&w)) {
+    spmmi_bcsr_walk_start(&w, tall, panel, f->rows, sp24);
+    while (spmmi_bcsr_walk_next(&w)) {
         w.step.at             = (int32_t)at.units;
         f->step[at.steps]     = w.step;
         f->bits_ptr[at.steps] = (int32_t)at.wide;
@@ -266,39 +140,6 @@ static spmm_status_t lay_out(spmm_env_t *env, const spmm_windows_t *tall, bool s
     }
     spmmi_free(extent);
     return status;
-}
-
-spmm_bcsr_facts_t spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, int32_t rows,
-                                     int threads)
-{
-    const int32_t n_panels = spmmi_windows_count(n_rows, SIDE * rows);
-    int64_t       steps = 0, longest = 0, sides = 0, tiles = 0, sp24 = 0, wide = 0, legal = 0;
-
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads)) \
-    reduction(+ : steps, sides, tiles, sp24, wide, legal) reduction(max : longest)
-    for (int32_t p = 0; p < n_panels; p++) {
-        int64_t mine = 0;
-        walk_t  w;
-
-        walk_start(&w, tall, p, rows, true);
-        while (walk_next(&w)) {
-            mine++;
-            sides += ((w.step.left | w.step.sp24) != 0) + ((w.step.right | w.step.sp24) != 0);
-            tiles += spmmi_bcsr_count(w.step.left) + spmmi_bcsr_count(w.step.right);
-            sp24 += spmmi_bcsr_count(w.step.sp24);
-            wide += spmmi_bcsr_count(w.any);
-            legal += spmmi_bcsr_count(w.legal);
-        }
-        steps += mine;
-        longest = mine > longest ? mine : longest;
-    }
-    return (spmm_bcsr_facts_t){.steps   = steps,
-                               .longest = longest,
-                               .sides   = sides,
-                               .tiles   = tiles,
-                               .sp24    = sp24,
-                               .wide    = wide,
-                               .legal   = legal};
 }
 
 spmm_status_t spmmi_bcsr_create(spmm_env_t *env, const spmm_csr_t *block,

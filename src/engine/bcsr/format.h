@@ -70,11 +70,13 @@ typedef struct {
     int64_t legal;   /**< of these: with at most two entries in any four columns */
 } spmm_bcsr_facts_t;
 
+enum { SPMM_BCSR_PANELS = 3 }; /**< heights of panels: 4, 8 and 16 tile rows */
+
 /** Count, O(nnz), the same for any number of threads.
- *  @param[in] n_rows  of the block that @p tall are windows of, of SPMM_WINDOWS_TALL rows
- *  @param[in] rows    4, 8 or 16 */
-spmm_bcsr_facts_t spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, int32_t rows,
-                                     int threads);
+ *  @param[in]  n_rows  of the block that @p tall are windows of, of SPMM_WINDOWS_TALL rows
+ *  @param[out] facts   [SPMM_BCSR_PANELS] of each height */
+void spmmi_bcsr_measure(const spmm_windows_t *tall, int32_t n_rows, int threads,
+                        spmm_bcsr_facts_t facts[SPMM_BCSR_PANELS]);
 
 /** Values in the order of CSR to format->values, allocated where it is not.  On CPUs; what the GPU
  *  does with spmmi_cuda_bcsr_fill() has the same bits. */

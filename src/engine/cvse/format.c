@@ -8,7 +8,7 @@
 #include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
 
-enum { WIDTH = SPMM_CVSE_BLOCK };
+enum { WIDTH = SPMM_CVSE_BLOCK, TALLEST = 16 };
 
 static size_t n_values(const spmm_cvse_t *f)
 {
@@ -64,32 +64,61 @@ static spmm_status_t alloc_blocks(spmm_env_t *env, spmm_cvse_t *f)
     return SPMM_OK;
 }
 
-/* Columns and bits of the blocks of window w. */
-static void mark_window(const spmm_windows_t *tall, int32_t w, spmm_cvse_t *f)
+/* A window being laid out. */
+typedef struct {
+    spmm_cvse_t    *f;
+    const uint16_t *values;        /* of the CSR block */
+    int64_t         next[TALLEST]; /* entry of each row */
+    int32_t         b, n;          /* next block; columns of the block in the making */
+    int32_t         col[WIDTH + 1];
+    uint32_t        rows[WIDTH + 1];
+} layout_t;
+
+/* Its bits and values are 0. */
+static void put_block(layout_t *at)
+{
+    spmm_cvse_t *f      = at->f;
+    int32_t     *col    = f->col + (int64_t)at->b * WIDTH;
+    uint16_t    *bits   = f->bits + (int64_t)at->b * f->height;
+    uint16_t    *values = (uint16_t *)f->values + (int64_t)at->b * WIDTH * f->height;
+
+    for (int32_t p = 0; p < WIDTH; p++) {
+        col[spmmi_cvse_col_at(p)] = p < at->n ? at->col[p] : SPMM_TC_NO_COLUMN;
+    }
+    for (int32_t p = 0; p < at->n; p++) {
+        for (uint64_t left = at->rows[p]; left != 0; left &= left - 1) {
+            const int32_t r = spmmi_cpu_lowest_bit(left);
+
+            bits[r] |= (uint16_t)(1u << p);
+            values[spmmi_cvse_value_at(f->height, r, p)] = at->values[at->next[r]++];
+        }
+    }
+    at->b++;
+    at->n = 0;
+}
+
+/* The blocks of window w.  Columns with no entry in it are written over by the next one: a branch
+ * would be a guess. */
+static void lay_out(const spmm_csr_t *block, const spmm_windows_t *tall, int32_t w, spmm_cvse_t *f)
 {
     const int32_t  parts = SPMM_WINDOWS_TALL / f->height, t = w / parts;
+    const int32_t  left   = block->n_rows - w * f->height;
     const int32_t *active = tall->col + tall->first[t];
-    const int64_t  first  = f->window_ptr[w];
-    const int64_t  places = (f->window_ptr[w + 1] - first) * WIDTH;
-    int64_t        v      = 0; /* vectors so far */
+    layout_t       at     = {.f = f, .values = block->values, .b = f->window_ptr[w]};
 
-    for (int32_t k = 0; k < tall->count[t]; k++) {
-        const uint32_t rows = rows_of(tall, t, w % parts, f->height, k);
-        const int64_t  b    = first + v / WIDTH;
-        const int32_t  p    = (int32_t)(v % WIDTH);
-
-        if (rows == 0) {
-            continue;
-        }
-        f->col[b * WIDTH + spmmi_cvse_col_at(p)] = active[k];
-        for (uint64_t left = rows; left != 0; left &= left - 1) {
-            f->bits[b * f->height + spmmi_cpu_lowest_bit(left)] |= (uint16_t)(1u << p);
-        }
-        v++;
+    for (int32_t r = 0; r < f->height && r < left; r++) {
+        at.next[r] = block->row_ptr[w * f->height + r];
     }
-    for (; v < places; v++) {
-        f->col[(first + v / WIDTH) * WIDTH + spmmi_cvse_col_at((int32_t)(v % WIDTH))] =
-            SPMM_TC_NO_COLUMN;
+    for (int32_t k = 0; k < tall->count[t]; k++) {
+        at.col[at.n]  = active[k];
+        at.rows[at.n] = rows_of(tall, t, w % parts, f->height, k);
+        at.n += at.rows[at.n] != 0;
+        if (at.n == WIDTH) {
+            put_block(&at);
+        }
+    }
+    if (at.n > 0) {
+        put_block(&at);
     }
 }
 
@@ -100,9 +129,8 @@ static spmm_status_t fill(spmm_env_t *env, const spmm_csr_t *block, const spmm_w
     SPMM_TRY(alloc_blocks(env, f));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
     for (int32_t w = 0; w < f->n_windows; w++) {
-        mark_window(tall, w, f);
+        lay_out(block, tall, w, f);
     }
-    spmmi_cvse_refill(f, block->values, threads);
     return SPMM_OK;
 }
 

@@ -111,13 +111,15 @@ static spmm_status_t alloc_packed(spmm_env_t *env, spmm_hrpb_t *f)
                              : spmmi_fail_memory(&env->err, at, SPMM_HRPB_UNIT, "packed blocks");
 }
 
-/* colPtr, rows and patterns of block b, active bricks only; the rest of it is 0.  Returns how many
- * bricks are active. */
-static int32_t pack_head(const uint64_t *all_patterns, int32_t b, spmm_hrpb_t *f)
+/* colPtr, rows, patterns and values of block b, active bricks only; the rest of it is 0.
+ * @p next: [panel_rows] entry of each row.  Returns how many bricks are active. */
+static int32_t pack_block(const uint64_t *all_patterns, int32_t b, const float *values,
+                          int64_t *next, spmm_hrpb_t *f)
 {
     const int64_t   stack    = f->panel_rows / BRICK_M;
     const uint64_t *patterns = all_patterns + b * bricks_of(f);
     unsigned char  *head     = f->packed + (size_t)f->size_ptr[b] * SPMM_HRPB_UNIT;
+    unsigned char  *to       = head + SPMM_HRPB_PATTERNS + (size_t)bricks_of(f) * sizeof *patterns;
     unsigned char   active   = 0;
 
     memset(head, 0, (size_t)(f->size_ptr[b + 1] - f->size_ptr[b]) * SPMM_HRPB_UNIT);
@@ -126,15 +128,36 @@ static int32_t pack_head(const uint64_t *all_patterns, int32_t b, spmm_hrpb_t *f
         for (int64_t row = 0; row < stack; row++) {
             const uint64_t pattern = patterns[k * stack + row];
 
-            if (pattern != 0) {
-                head[SPMM_HRPB_ROWS + active] = (unsigned char)row;
-                memcpy(head + SPMM_HRPB_PATTERNS + active * sizeof pattern, &pattern,
-                       sizeof pattern);
-                active++;
+            if (pattern == 0) {
+                continue;
+            }
+            head[SPMM_HRPB_ROWS + active] = (unsigned char)row;
+            memcpy(head + SPMM_HRPB_PATTERNS + active * sizeof pattern, &pattern, sizeof pattern);
+            active++;
+            for (uint64_t left = pattern; left != 0; left &= left - 1, to += sizeof *values) {
+                const int32_t r = (int32_t)row * BRICK_M + spmmi_cpu_lowest_bit(left) / BRICK_K;
+
+                memcpy(to, &values[next[r]++], sizeof *values);
             }
         }
     }
     head[SPMM_HRPB_COL_PTR + BRICK_COL] = active;
+    return active;
+}
+
+static int32_t pack_panel(const spmm_csr_t *block, const uint64_t *patterns, int32_t p,
+                          spmm_hrpb_t *f)
+{
+    const int32_t first = p * f->panel_rows, left = block->n_rows - first;
+    int64_t       next[SPMM_TC_MAX_HEIGHT];
+    int32_t       active = 0;
+
+    for (int32_t r = 0; r < f->panel_rows && r < left; r++) {
+        next[r] = block->row_ptr[first + r];
+    }
+    for (int32_t b = f->block_ptr[p]; b < f->block_ptr[p + 1]; b++) {
+        active += pack_block(patterns, b, block->values, next, f);
+    }
     return active;
 }
 
@@ -155,12 +178,11 @@ static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
         status = alloc_packed(env, f);
     }
     if (status == SPMM_OK) {
-#pragma omp parallel for schedule(static) num_threads(team) reduction(+ : active)
-        for (int32_t b = 0; b < f->n_blocks; b++) {
-            active += pack_head(patterns, b, f);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(team) reduction(+ : active)
+        for (int32_t p = 0; p < f->n_panels; p++) {
+            active += pack_panel(block, patterns, p, f);
         }
         f->n_bricks = active;
-        spmmi_hrpb_refill(f, block->values, threads);
     }
     spmmi_free(patterns);
     return status;

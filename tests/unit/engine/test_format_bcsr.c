@@ -309,6 +309,46 @@ static void test_refill(void **state)
     }
 }
 
+/* What is counted of panels of all heights is what formats of each have. */
+static void test_measure(void **state)
+{
+    static const char *const specs[] = {"stencil27:nx=9,ny=8,nz=7,dof=2", "rmat:scale=11,degree=7",
+                                        "uniform:rows=900,cols=70,degree=20"};
+
+    for (size_t k = 0; k < sizeof specs / sizeof specs[0]; k++) {
+        spmm_bcsr_facts_t facts[SPMM_BCSR_PANELS];
+        spmm_windows_t    tall;
+        spmm_csr_t        block;
+
+        format_case_matrix(specs[k], SPMM_R_16F, &block);
+        spmm_assert_ok(
+            spmmi_windows_create(&spmm_test_env, &block, SPMM_WINDOWS_TALL, THREADS, &tall));
+        spmmi_bcsr_measure(&tall, block.n_rows, THREADS, facts);
+        for (int h = 0; h < SPMM_BCSR_PANELS; h++) {
+            int32_t     longest = 0;
+            spmm_bcsr_t f;
+
+            spmm_assert_ok(
+                spmmi_bcsr_create(&spmm_test_env, &block, &tall, 4 << h, true, THREADS, &f));
+            for (int32_t p = 0; p < f.n_panels; p++) {
+                const int32_t steps = f.panel_ptr[p + 1] - f.panel_ptr[p];
+
+                longest = steps > longest ? steps : longest;
+            }
+            assert_true(f.n_steps > 0);
+            assert_int_equal(facts[h].steps, f.n_steps);
+            assert_int_equal(facts[h].longest, longest);
+            assert_int_equal(facts[h].tiles, f.n_tiles);
+            assert_int_equal(facts[h].sp24, f.n_sp24);
+            assert_int_equal(facts[h].wide, f.n_wide);
+            assert_int_equal(facts[h].legal, f.n_legal);
+            spmmi_bcsr_free(&f);
+        }
+        spmmi_windows_free(&tall);
+        spmmi_csr_free(&block);
+    }
+}
+
 static void test_range(void **state)
 {
     int64_t          row_ptr[] = {0, (int64_t)INT32_MAX + 1};
@@ -320,4 +360,5 @@ static void test_range(void **state)
                      SPMM_ERR_RANGE);
 }
 
-SPMM_TESTS(test_codes, test_small, test_groups, test_refill, test_matrices, test_range);
+SPMM_TESTS(test_codes, test_small, test_groups, test_refill, test_matrices, test_measure,
+           test_range);
