@@ -22,8 +22,9 @@ enum {
 
 /** device->state. */
 typedef struct {
-    cudaMemPool_t pool;          /**< NULL: the device has none */
-    void         *slots;         /**< pinned [N_SLOTS x SLOT], NULL before the first use */
+    cudaMemPool_t pool;   /**< NULL: the device has none */
+    cudaStream_t  stream; /**< of what is taken from it: copies under way are not waited for */
+    void         *slots;  /**< pinned [N_SLOTS x SLOT], NULL before the first use */
     cudaEvent_t   done[N_SLOTS]; /**< its copy to the device */
     int           next;
 } memory_t;
@@ -47,6 +48,7 @@ static spmm_status_t make_pool(const spmm_device_t *device, memory_t *m)
     props.location.id   = device->ordinal;
     SPMM_CUDA(device, cudaMemGetInfo(&free_now, &all));
     kept = all / KEPT_SHARE;
+    SPMM_CUDA(device, cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking));
     SPMM_CUDA(device, cudaMemPoolCreate(&m->pool, &props));
     SPMM_CUDA(device, cudaMemPoolSetAttribute(m->pool, cudaMemPoolAttrReleaseThreshold, &kept));
     return SPMM_OK;
@@ -89,6 +91,9 @@ void spmmi_cuda_memory_close(spmm_device_t *device)
         if (m->pool != NULL) {
             (void)cudaMemPoolDestroy(m->pool);
         }
+        if (m->stream != NULL) {
+            (void)cudaStreamDestroy(m->stream);
+        }
         (void)cudaGetLastError(); /* nothing to be done about what is lost with the device */
     }
     spmmi_free(m);
@@ -106,9 +111,9 @@ bool spmmi_cuda_make_room(const spmm_device_t *device)
 /* Ready for every stream once it returns. */
 static cudaError_t take_from_pool(const memory_t *m, void **ptr, size_t bytes)
 {
-    const cudaError_t code = cudaMallocFromPoolAsync(ptr, bytes, m->pool, NULL);
+    const cudaError_t code = cudaMallocFromPoolAsync(ptr, bytes, m->pool, m->stream);
 
-    return code == cudaSuccess ? cudaStreamSynchronize(NULL) : code;
+    return code == cudaSuccess ? cudaStreamSynchronize(m->stream) : code;
 }
 
 static spmm_status_t take(const spmm_device_t *device, size_t bytes, bool cached, void **ptr)

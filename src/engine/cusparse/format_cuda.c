@@ -21,9 +21,10 @@ static spmm_status_t reserve(spmm_cusparse_t *f, int64_t count, size_t size, voi
     return SPMM_OK;
 }
 
+/* There once the default stream is. */
 static spmm_status_t fill(const spmm_cusparse_t *f, void *to, const void *from, size_t bytes)
 {
-    return spmmi_device_write(f->device, to, from, bytes);
+    return f->device->ops->stage(f->device, to, from, bytes);
 }
 
 /* Offsets or indices in the width of the format, converted part by part where the host's differs.
@@ -90,7 +91,8 @@ static spmm_status_t make_arrays(spmm_cusparse_t *f, const spmm_csr_t *block)
     }
     f->common->users = 1;
     SPMM_TRY(spmmi_cusparse_check(f->device, cusparseCreate(&f->handle), "cusparseCreate"));
-    return upload(f, block);
+    SPMM_TRY(upload(f, block));
+    return f->device->ops->stream_sync(f->device, NULL);
 }
 
 /* Those of another format of the same block, which run one after the other. */
@@ -148,7 +150,8 @@ spmm_status_t spmmi_cusparse_refill(void *format, const void *values)
     const spmm_cusparse_t *f = format;
 
     SPMM_TRY(spmmi_cuda_use(f->device));
-    return fill(f, f->values, values, (size_t)f->nnz * spmm_type_size(f->problem.ab_type));
+    return spmmi_device_write(f->device, f->values, values,
+                              (size_t)f->nnz * spmm_type_size(f->problem.ab_type));
 }
 
 spmm_status_t spmmi_cusparse_places(const void *format, void **values, int64_t *count,

@@ -31,11 +31,12 @@ static spmm_status_t reserve(spmm_dense_t *f, int64_t count, size_t size, void *
     return SPMM_OK;
 }
 
+/* There once the default stream is. */
 static spmm_status_t upload(spmm_dense_t *f, const void *host, int64_t count, size_t size,
                             void *ptr)
 {
     SPMM_TRY(reserve(f, count, size, ptr));
-    return spmmi_device_write(f->device, *(void **)ptr, host, (size_t)count * size);
+    return f->device->ops->stage(f->device, *(void **)ptr, host, (size_t)count * size);
 }
 
 static spmm_status_t upload_offsets(spmm_dense_t *f, const int64_t *row_ptr)
@@ -104,7 +105,7 @@ static spmm_status_t make_arrays(spmm_dense_t *f, const spmm_csr_t *block)
         SPMM_TRY(upload(f, block->row_map, block->n_rows, sizeof(int32_t), &f->row_map));
     }
     if (f->nnz == 0) {
-        return SPMM_OK;
+        return f->device->ops->stream_sync(f->device, NULL);
     }
     SPMM_TRY(upload_offsets(f, block->row_ptr));
     SPMM_TRY(upload(f, block->col_idx, f->nnz, sizeof(int32_t), &f->A.col));
