@@ -8,7 +8,8 @@ import sys
 
 from figures import ROOT
 
-sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("common", "papers", "engine")]
+sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("common", "papers", "engine", "fit")]
+import gap  # noqa: E402, F401, of default plans
 import published  # noqa: E402
 from pruned import crossing, speedups  # noqa: E402, F401, of engines/pruned.tsv
 import table  # noqa: E402
