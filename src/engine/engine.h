@@ -99,6 +99,10 @@ typedef struct spmm_engine_ops {
     int (*variants)(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                     const spmm_device_t *device);
 
+    /** Bytes that its format will hold on a GPU, at least, by the facts of a pattern; NULL: about
+     *  those of the block. */
+    double (*least_bytes)(const spmm_pattern_t *pattern, const spmm_problem_t *problem);
+
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */
     spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,

@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/scalar.h"
 #include "engine/bcsr/format.h"
 #include "engine/bcsr/variant.h"
 #include "engine/tc/engine.h"
+#include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/bcsr/bcsr.h"
 #include "device/device_cuda.h"
@@ -301,14 +303,23 @@ static int variants_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *pr
     return variants_of(pattern, problem, device, true);
 }
 
+/* Values alone: a tile of 2:4 has as many as one of 16x16. */
+static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const spmm_bcsr_facts_t *facts = spmmi_bcsr_facts(pattern);
+
+    return (double)(facts->tiles + facts->sp24) * SPMM_BCSR_SIDE * SPMM_BCSR_SIDE *
+           (double)spmm_type_size(problem->ab_type);
+}
+
 #define ENGINE(engine_name, text, short_name, cost_of, terms_of, preload_of, tell)                 \
     {                                                                                              \
         .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
         .facts = &spmmi_bcsr_pattern_facts, .describe_pattern = (tell),                            \
         .supports = spmmi_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                \
-        .variants = variants_##short_name, .build = build_##short_name, .refill = spmmi_tc_refill, \
-        .execute = spmmi_tc_execute, .describe = describe, .bytes = spmmi_tc_bytes,                \
-        .destroy = spmmi_tc_destroy                                                                \
+        .variants = variants_##short_name, .least_bytes = least_bytes,                             \
+        .build = build_##short_name, .refill = spmmi_tc_refill, .execute = spmmi_tc_execute,       \
+        .describe = describe, .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                 \
     }
 
 const spmm_engine_ops_t spmmi_engine_bcsr = ENGINE(

@@ -34,10 +34,31 @@ static bool is_affordable(const rivals_t *r, const spmm_candidate_t *c, double t
     return spent + spmmi_tuning_build_seconds(t, c) + lost <= times * t->budget_s;
 }
 
+static double most_bytes(const rivals_t *r)
+{
+    return SPMM_RIVALS_FACTOR * spmmi_tuning_csr_bytes(r->t) + SPMM_RIVALS_BYTES;
+}
+
+static bool say_too_large(const rivals_t *r, const spmm_candidate_t *c)
+{
+    spmmi_log(r->t->device->env, "engine %s is not tried: its format is too large", c->name);
+    return false;
+}
+
+/* Could there be room for a format of @p c? */
+static bool may_fit(const rivals_t *r, const spmm_candidate_t *c)
+{
+    const spmm_problem_t *problem = &r->t->problem;
+
+    return c->engine->least_bytes == NULL || problem->pattern == NULL ||
+           (double)r->device + c->engine->least_bytes(problem->pattern, problem) <= most_bytes(r) ||
+           say_too_large(r, c);
+}
+
 /* Is there room for @p format beside the others? */
 static bool fits(rivals_t *r, const spmm_candidate_t *c, const void *format)
 {
-    const double most = SPMM_RIVALS_FACTOR * spmmi_tuning_csr_bytes(r->t) + SPMM_RIVALS_BYTES;
+    const double most = most_bytes(r);
     size_t       host = 0, device = 0;
 
     c->engine->bytes(format, &host, &device);
@@ -48,8 +69,7 @@ static bool fits(rivals_t *r, const spmm_candidate_t *c, const void *format)
     }
     r->host -= host;
     r->device -= device;
-    spmmi_log(r->t->device->env, "engine %s is not tried: its format is too large", c->name);
-    return false;
+    return say_too_large(r, c);
 }
 
 static spmm_status_t add(rivals_t *r, spmm_candidate_t *c, int variant)
@@ -57,8 +77,12 @@ static spmm_status_t add(rivals_t *r, spmm_candidate_t *c, int variant)
     spmm_tuning_t *t = r->t;
     double         seconds;
     void          *format;
-    spmm_status_t  status = spmmi_tuning_build(t, c, variant, &format, &seconds);
+    spmm_status_t  status;
 
+    if (!may_fit(r, c)) {
+        return SPMM_OK;
+    }
+    status = spmmi_tuning_build(t, c, variant, &format, &seconds);
     if (status != SPMM_OK) {
         return spmmi_tuning_pass_over(t, c, status);
     }

@@ -123,12 +123,23 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
+/* All places, and the sums of the planned product. */
+static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    const double rows   = (double)pattern->n_rows;
+    const double places = rows * (double)spmmi_dense_ld(pattern->n_cols, problem->ab_type);
+
+    return places * (double)spmm_type_size(problem->ab_type) +
+           rows * (double)problem->n * (double)spmm_type_size(spmmi_accum_type(problem->ab_type));
+}
+
 const spmm_engine_ops_t spmmi_engine_dense = {
     .name        = "dense",
     .description = "all places of a block, by cuBLASLt; real types",
     .supports    = supports,
     .cost        = cost,
     .terms       = terms,
+    .least_bytes = least_bytes,
 #ifdef SPMM_HAVE_CUBLASLT
     .built          = true,
     .always_tried   = true,

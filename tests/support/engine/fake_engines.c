@@ -94,11 +94,19 @@ static double load_of_zero(void)
     return fake_load_s;
 }
 
+static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
+{
+    assert_non_null(pattern);
+    assert_int_equal(problem->n, PLANNED);
+    return (double)fakes[3].bytes;
+}
+
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
         .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
-        .yardstick = (k) == 4, .always_tried = (k) == ALWAYS, .build = build_##k,                  \
-        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
+        .least_bytes = (k) == 3 ? least_bytes : NULL, .yardstick = (k) == 4,                       \
+        .always_tried = (k) == ALWAYS, .build = build_##k, .execute = fake_execute,                \
+        .bytes = fake_bytes, .destroy = fake_destroy                                               \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -144,11 +152,13 @@ spmm_status_t fake_settle(const char *name, spmm_tune_t tune)
 {
     const spmm_engine_choice_t choice = {
         .name = name, .tune = tune, .beta = 1.0, .executes = fake_executes};
-    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
-                                    .c_type  = SPMM_R_32F,
-                                    .compute = SPMM_COMPUTE_32F,
-                                    .layout  = SPMM_LAYOUT_ROW,
-                                    .n       = PLANNED};
+    static const spmm_pattern_t pattern;
+    const spmm_problem_t        problem = {.ab_type = SPMM_R_32F,
+                                           .c_type  = SPMM_R_32F,
+                                           .compute = SPMM_COMPUTE_32F,
+                                           .layout  = SPMM_LAYOUT_ROW,
+                                           .n       = PLANNED,
+                                           .pattern = &pattern};
 
     return spmmi_engine_settle(&choice, &fake_block, &problem, &device, fake_candidates, N_FAKES,
                                &fake_settled);

@@ -241,6 +241,7 @@ static void test_building(void **state)
 {
     const double predicted[N_FAKES] = {100, 110, 120, 0, 0};
     const double alone[N_FAKES]     = {100, 170, 0, 0, 0};
+    const double known[N_FAKES]     = {100, 0, 0, 110, 0};
     const double slow[N_FAKES]      = {100, 0, 0, 0, 190};
     const double behind[N_FAKES]    = {100, 0, 0, 0, 210};
 
@@ -250,6 +251,19 @@ static void test_building(void **state)
     settle_by_use();
     assert_null(fake_settled.tries);
     fake_check_taken(0);
+
+    open_tries(known); /* it is not even built */
+    fakes[3].bytes = (size_t)SPMM_RIVALS_BYTES + 1000;
+    settle_by_use();
+    assert_null(fake_settled.tries);
+    assert_int_equal(fakes[3].builds, 0);
+    fake_check_taken(0);
+
+    open_tries(known);
+    settle_by_use();
+    assert_int_equal(fakes[3].builds, 1);
+    (void)products_until_settled();
+    close_tries(0);
 
     open_tries(alone);
     settle_by_use();
