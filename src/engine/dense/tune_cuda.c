@@ -9,16 +9,16 @@
 #include "engine/dense/product_cuda.h"
 #include "spmm_dist/context.h"
 
-enum { RUNS = 5, BATCHES = 2 };
+enum { RUNS = 5, MOST = SPMM_DENSE_ALGORITHMS };
 static const double   too_slow     = 1.3;  /* times the best */
-static const double   lead_s       = 2e-5; /* for each launch: the device waits for the host */
+static const double   lead_s       = 1e-5; /* for each launch: the device waits for the host */
 static const unsigned scratch_byte = 0x3c; /* repeated, a small positive number in every type */
 
 /* Scratch B, events and stream of a measurement. */
 typedef struct {
     spmm_operands_t x;
     void           *B;
-    spmm_event_t   *from, *to;
+    spmm_event_t   *from[MOST], *to[MOST]; /* of each algorithm */
 } trial_t;
 
 static void close_trial(const spmm_dense_t *f, trial_t *trial)
@@ -26,8 +26,10 @@ static void close_trial(const spmm_dense_t *f, trial_t *trial)
     const spmm_device_ops_t *ops = f->device->ops;
 
     ops->release(f->device, trial->B);
-    ops->event_destroy(f->device, trial->from);
-    ops->event_destroy(f->device, trial->to);
+    for (int k = 0; k < MOST; k++) {
+        ops->event_destroy(f->device, trial->from[k]);
+        ops->event_destroy(f->device, trial->to[k]);
+    }
     ops->stream_destroy(f->device, trial->x.stream);
 }
 
@@ -49,8 +51,10 @@ static spmm_status_t open_trial(const spmm_dense_t *f, trial_t *trial)
                                  .C      = f->sum,
                                  .ldc    = by_row ? f->problem.n : f->A.n_rows};
     SPMM_TRY(ops->stream_create(device, false, &trial->x.stream));
-    SPMM_TRY(ops->event_create(device, true, &trial->from));
-    SPMM_TRY(ops->event_create(device, true, &trial->to));
+    for (int k = 0; k < MOST; k++) {
+        SPMM_TRY(ops->event_create(device, true, &trial->from[k]));
+        SPMM_TRY(ops->event_create(device, true, &trial->to[k]));
+    }
     SPMM_TRY(ops->alloc_cached(device, bytes, &trial->B));
     trial->x.B = trial->B;
     SPMM_CUDA(device,
@@ -58,83 +62,121 @@ static spmm_status_t open_trial(const spmm_dense_t *f, trial_t *trial)
     return SPMM_OK;
 }
 
-static spmm_status_t time_runs(const spmm_dense_t *f, const trial_t *trial,
-                               const spmm_dense_call_t *call, const cublasLtMatmulAlgo_t *algorithm,
-                               int runs, double *seconds)
-{
-    const spmm_device_ops_t *ops = f->device->ops;
-    spmm_status_t            status;
-
-    SPMM_TRY(ops->delay(f->device, lead_s * (runs + 1), trial->x.stream));
-    SPMM_TRY(ops->event_record(f->device, trial->from, trial->x.stream));
-    status = SPMM_OK;
-    for (int k = 0; k < runs && status == SPMM_OK; k++) {
-        status = spmmi_dense_call(f, call, algorithm, &trial->x);
-    }
-    SPMM_TRY(ops->event_record(f->device, trial->to, trial->x.stream));
-    SPMM_TRY(ops->event_elapsed(f->device, trial->from, trial->to, seconds));
-    *seconds /= runs;
-    return status;
-}
-
-/* Seconds of one algorithm; INFINITY where cuBLASLt refuses it after all. */
-static spmm_status_t measure(const spmm_dense_t *f, const trial_t *trial,
-                             const spmm_dense_call_t *call, const cublasLtMatmulAlgo_t *algorithm,
-                             double best, double *seconds)
+/* One product by each algorithm, which loads its kernel.  @p seconds: [found] 0, or INFINITY where
+ * cuBLASLt refuses it after all. */
+static spmm_status_t load_all(const spmm_dense_t *f, const trial_t *trial,
+                              const spmm_dense_call_t               *call,
+                              const cublasLtMatmulHeuristicResult_t *list, int found,
+                              double *seconds)
 {
     const spmm_error_t before = f->device->env->err;
-    double             took   = 0.0;
 
-    *seconds = INFINITY;
-    for (int batch = 0; batch < 2 + BATCHES; batch++) { /* the first loads the kernel */
-        const spmm_status_t status =
-            time_runs(f, trial, call, algorithm, batch < 2 ? 1 : RUNS, &took);
+    for (int k = 0; k < found; k++) {
+        const spmm_status_t status = spmmi_dense_call(f, call, &list[k].algo, &trial->x);
 
+        seconds[k] = 0.0;
         if (spmmi_is_refusal(status)) {
             f->device->env->err = before;
-            return SPMM_OK;
-        }
-        SPMM_TRY(status);
-        if (batch == 0) {
-            continue;
-        }
-        *seconds = batch == 1 ? took : fmin(*seconds, took);
-        if (took > too_slow * best) {
-            return SPMM_OK;
+            seconds[k]          = INFINITY;
+        } else {
+            SPMM_TRY(status);
         }
     }
     return SPMM_OK;
 }
 
+/* How many are not INFINITY. */
+static int count_left(const double *seconds, int found)
+{
+    int left = 0;
+
+    for (int k = 0; k < found; k++) {
+        left += seconds[k] < INFINITY;
+    }
+    return left;
+}
+
+/* Seconds of @p runs products of each algorithm left, all enqueued before the first is waited
+ * for. */
+static spmm_status_t time_all(const spmm_dense_t *f, const trial_t *trial,
+                              const spmm_dense_call_t               *call,
+                              const cublasLtMatmulHeuristicResult_t *list, int found, int runs,
+                              double *seconds)
+{
+    const spmm_device_ops_t *ops = f->device->ops;
+
+    SPMM_TRY(
+        ops->delay(f->device, lead_s * (runs * count_left(seconds, found) + 1), trial->x.stream));
+    for (int k = 0; k < found; k++) {
+        if (seconds[k] < INFINITY) {
+            SPMM_TRY(ops->event_record(f->device, trial->from[k], trial->x.stream));
+            for (int run = 0; run < runs; run++) {
+                SPMM_TRY(spmmi_dense_call(f, call, &list[k].algo, &trial->x));
+            }
+            SPMM_TRY(ops->event_record(f->device, trial->to[k], trial->x.stream));
+        }
+    }
+    for (int k = 0; k < found; k++) {
+        if (seconds[k] < INFINITY) {
+            SPMM_TRY(ops->event_elapsed(f->device, trial->from[k], trial->to[k], &seconds[k]));
+            seconds[k] /= runs;
+        }
+    }
+    return SPMM_OK;
+}
+
+static int fastest(const double *seconds, int found)
+{
+    int best = 0;
+
+    for (int k = 1; k < found; k++) {
+        best = seconds[k] < seconds[best] ? k : best;
+    }
+    return best;
+}
+
+/* Those far behind after one product are not measured further. */
+static spmm_status_t measure_all(const spmm_dense_t *f, const trial_t *trial,
+                                 const spmm_dense_call_t               *call,
+                                 const cublasLtMatmulHeuristicResult_t *list, int found,
+                                 double *seconds)
+{
+    double most;
+
+    SPMM_TRY(load_all(f, trial, call, list, found, seconds));
+    SPMM_TRY(time_all(f, trial, call, list, found, 1, seconds));
+    most = too_slow * seconds[fastest(seconds, found)];
+    for (int k = 0; k < found; k++) {
+        seconds[k] = seconds[k] > most ? (double)INFINITY : seconds[k];
+    }
+    return count_left(seconds, found) < 2 ? SPMM_OK
+                                          : time_all(f, trial, call, list, found, RUNS, seconds);
+}
+
 /* The planned product of a goal; measured, or by the first algorithm of the list. */
 static spmm_status_t choose(spmm_dense_t *f, const trial_t *trial, int goal, bool measured)
 {
-    cublasLtMatmulHeuristicResult_t list[SPMM_DENSE_ALGORITHMS];
+    cublasLtMatmulHeuristicResult_t list[MOST];
     spmm_dense_call_t              *call = &f->planned[goal];
-    double                          best = INFINITY, seconds;
+    double                          seconds[MOST];
     int                             found;
 
-    SPMM_TRY(spmmi_dense_prepare(f, goal, &trial->x, call, list,
-                                 measured ? SPMM_DENSE_ALGORITHMS : 1, &found));
-    for (int k = 0; k < found; k++) {
-        if (!measured) {
-            return spmmi_dense_call(f, call, &call->algorithm, &trial->x);
-        }
-        SPMM_TRY(measure(f, trial, call, &list[k].algo, best, &seconds));
-        if (seconds < best) {
-            best             = seconds;
-            call->algorithm  = list[k].algo;
-            call->work_bytes = list[k].workspaceSize;
-            f->rank          = k;
-        }
+    SPMM_TRY(spmmi_dense_prepare(f, goal, &trial->x, call, list, measured ? MOST : 1, &found));
+    if (!measured) {
+        return spmmi_dense_call(f, call, &call->algorithm, &trial->x);
     }
-    f->ranks   = found;
-    f->seconds = best;
-    return best < INFINITY ? SPMM_OK
-                           : spmmi_fail(&f->device->env->err, SPMM_ERR_UNSUPPORTED,
-                                        "cuBLASLt multiplies this block of %d x %d by none of %d "
-                                        "algorithms: use another engine",
-                                        (int)f->A.n_rows, (int)f->A.n_cols, found);
+    SPMM_TRY(measure_all(f, trial, call, list, found, seconds));
+    f->rank          = fastest(seconds, found);
+    f->ranks         = found;
+    f->seconds       = seconds[f->rank];
+    call->algorithm  = list[f->rank].algo;
+    call->work_bytes = list[f->rank].workspaceSize;
+    return f->seconds < INFINITY
+               ? SPMM_OK
+               : spmmi_fail(&f->device->env->err, SPMM_ERR_UNSUPPORTED,
+                            "cuBLASLt multiplies this block of %d x %d by none of %d "
+                            "algorithms: use another engine",
+                            (int)f->A.n_rows, (int)f->A.n_cols, found);
 }
 
 static spmm_status_t choose_all(spmm_dense_t *f, const trial_t *trial)
