@@ -123,7 +123,7 @@ def choices(page):
     # bench_predict at the cases of trials/models.tsv and, row-major, of engines/lot.tsv
     page.noted("log", "of\n926 cases", "in two, by 0.4 % at most")
     page.noted("log", "on CPUs the bookkeeping takes 0.1 us (`bench_tries`)")
-    page.noted_table("trial", "| tried | outcome |", 36)
+    page.noted_table("trial", "| tried | outcome |", 41)
     # bench/fit/fit.py from trials/models.tsv and engines/lot.tsv
     page.noted_table("log", "| mode | choices by lot | as they were |", 21)
     drawn = {(r["matrix"], r["N"]) for r in rows("engines/lot.tsv")}
