@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "block.h"
+#include "partition/reorder/sorted.h"
 #include "plan/block/gain.h"
 #include "plan/plan.h"
 #include "tool_common.h"
@@ -156,23 +157,29 @@ static const char *best(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     return least->name;
 }
 
-/* What `auto` decides, for as many products. */
-static const char *decide(const spmm_pattern_t *before, const spmm_pattern_t *bound,
+/* What `auto` decides, for as many products, of a block of which a sample is so. */
+static const char *decide(const spmm_pattern_t *before, const double sample[2],
                           const spmm_pattern_t *after, const spmm_problem_t *problem,
                           int64_t executes)
 {
-    if (!spmmi_reordering_gains(NULL, before, bound, problem, &gpu)) {
+    const spmm_pattern_t bound = spmmi_reordering_bound(before);
+    const double         worth = spmmi_reordering_worth(NULL, before, problem, &gpu, executes);
+
+    if (!spmmi_reordering_gains(NULL, before, &bound, problem, &gpu)) {
         return "no order gains";
     }
-    if (spmmi_reordering_worth(NULL, before, problem, &gpu, executes) <= 1.0) {
+    if (worth <= 1.0) {
         return "no order pays";
+    }
+    if (worth < SPMM_REORDERING_MUCH && !spmmi_reordering_promises(before, sample)) {
+        return "a sample shares too little";
     }
     return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "taken"
                                                                       : "gains too little";
 }
 
 static void print_orders(const request_t *r, const char *name, const spmm_pattern_t *before,
-                         const spmm_pattern_t *after)
+                         const double sample[2], const spmm_pattern_t *after)
 {
     const spmm_pattern_t bound = spmmi_reordering_bound(before);
 
@@ -187,8 +194,8 @@ static void print_orders(const request_t *r, const char *name, const spmm_patter
                      (long long)problem.n, (double)after->tc.pairs[0] / (double)before->tc.pairs[0],
                      (double)after->tc.pairs[1] / (double)before->tc.pairs[1],
                      after->near_cols / before->near_cols, engine, from, least, then, to,
-                     decide(before, &bound, after, &problem, 1000),
-                     decide(before, &bound, after, &problem, 10000));
+                     decide(before, sample, after, &problem, 1000),
+                     decide(before, sample, after, &problem, 10000));
     }
 }
 
@@ -228,14 +235,18 @@ static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
     spmm_pattern_t before = {0}, after = {0};
     const char    *name   = bench_block_name(path);
     spmm_status_t  status = bench_block_read(env, path, SPMM_R_32F, &block);
+    double         sample[2];
 
     block.type = r->type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {
         status = scan(r, env, &block, &before, &after);
     }
+    if (status == SPMM_OK && r->what == ORDERS) {
+        status = spmmi_sorted_sample(env, &block, 0, sample);
+    }
     spmmi_csr_free(&block);
     if (status == SPMM_OK && r->what == ORDERS) {
-        print_orders(r, name, &before, &after);
+        print_orders(r, name, &before, sample, &after);
     } else if (status == SPMM_OK) {
         print(r, name, r->order == NULL ? &before : &after);
     }

@@ -4,6 +4,8 @@
  *  columns (MinHash, Broder 1997), which two rows share as often as they share columns.  It takes a
  *  fraction of the time, and all of it but the sort is shared by threads.
  */
+#include "partition/reorder/sorted.h"
+
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/sort.h"
@@ -11,8 +13,8 @@
 #include "partition/reorder/affinity_base.h"
 #include "partition/reorder/reorder.h"
 
-/* The least hash of the columns of row @p i; rows with the same by the least of others. */
-static uint64_t key_of(const spmm_csr_t *block, int32_t i)
+/* The least hash of its columns; rows with the same by the least of others. */
+uint64_t spmmi_sorted_key(const spmm_csr_t *block, int32_t i)
 {
     uint64_t least[2] = {UINT32_MAX, UINT32_MAX};
 
@@ -42,7 +44,7 @@ static spmm_status_t by_hashes(spmm_env_t *env, const spmm_csr_t *block, int thr
     }
 #pragma omp parallel for schedule(dynamic, 256) num_threads(team)
     for (int32_t p = 0; p < n; p++) {
-        key[p] = key_of(block, rows[p]);
+        key[p] = spmmi_sorted_key(block, rows[p]);
         row[p] = rows[p];
     }
     status = spmmi_sort_u64_with(env, key, row, n);

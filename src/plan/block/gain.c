@@ -14,11 +14,23 @@
  * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
 static const double pairs_gain = 0.9, time_gain = 0.95;
 
+/* A sample leaves a little more than the whole order (bench/results/patterns/sample.tsv), of which
+ * 0.7 are asked for. */
+static const double sample_promising = 0.75;
+
 /* In windows of 8 or of 16 rows, at most @p share of what there were. */
 bool spmmi_has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share)
 {
     return (double)after->tc.pairs[0] < share * (double)before->tc.pairs[0] ||
            (double)after->tc.pairs[1] < share * (double)before->tc.pairs[1];
+}
+
+bool spmmi_reordering_promises(const spmm_pattern_t *before, const double sample[2])
+{
+    const double nnz = (double)before->nnz;
+
+    return sample[0] * nnz < sample_promising * (double)before->tc.pairs[0] ||
+           sample[1] * nnz < sample_promising * (double)before->tc.pairs[1];
 }
 
 /* Least predicted time on a pattern; INFINITY where nothing runs.  For engines that take row-major

@@ -5,6 +5,10 @@
 
 #include "engine/engine.h"
 
+/** Where so many times the least is at stake (spmmi_reordering_worth), communities of rows pay as
+ *  well. */
+#define SPMM_REORDERING_MUCH 10.0
+
 /** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
  *  predicted to beat the best one for @p before clearly? */
 bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
@@ -14,6 +18,9 @@ bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
 bool spmmi_has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share);
 /** The facts that no order of rows can better. */
 spmm_pattern_t spmmi_reordering_bound(const spmm_pattern_t *pattern);
+/** Is order `sorted` worth looking into, of which a sample has so many pairs for each entry at
+ *  heights 8 and 16? */
+bool spmmi_reordering_promises(const spmm_pattern_t *before, const double sample[2]);
 /** Least predicted time on a pattern, of the engines that @p engine admits; INFINITY where none
  *  runs. */
 double spmmi_best_time(const char *engine, const spmm_pattern_t *pattern,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "partition/reorder/sorted.h"
 #include "plan/block/gain.h"
 #include "plan/options.h"
 #include "plan/plan.h"
@@ -16,9 +17,9 @@
 /* Measuring sees all of it. */
 static const double worth_measuring = 0.98;
 
-/* Where so many times the least is at stake, communities of rows pay as well; below that an order
- * is looked into further if it leaves at most such a share of the pairs. */
-static const double much = 10.0, promising = 0.7;
+/* Below what makes communities of rows pay, an order is looked into further if it leaves at most
+ * such a share of the pairs. */
+static const double promising = 0.7;
 
 /* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
@@ -85,9 +86,9 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     const spmm_pattern_t    before = block->pattern; /* borrows the windows */
     const spmm_pattern_t    bound  = spmmi_reordering_bound(&before);
     const spmm_reorderer_t *method;
-    double                  worth;
+    double                  worth, sample[2];
     spmm_permuted_t         p;
-    spmm_status_t           status;
+    spmm_status_t           status = SPMM_OK;
 
     if (!spmmi_reordering_gains(engine, &before, &bound, problem, plan->device)) {
         r->why = "not even the best order would make an engine much faster";
@@ -98,8 +99,17 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    method = worth < much ? &spmmi_reorderer_sorted : &spmmi_reorderer_affinity;
-    status = permute(plan, block, method, &p);
+    method = worth < SPMM_REORDERING_MUCH ? &spmmi_reorderer_sorted : &spmmi_reorderer_affinity;
+    if (worth < SPMM_REORDERING_MUCH) {
+        status = spmmi_sorted_sample(plan->env, &block->csr, plan->device->threads, sample);
+        if (status == SPMM_OK && !spmmi_reordering_promises(&before, sample)) {
+            r->why = "a sample of them in another one shares too few columns";
+            return SPMM_OK;
+        }
+    }
+    if (status == SPMM_OK) {
+        status = permute(plan, block, method, &p);
+    }
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
         spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
         spmmi_error_clear(&plan->env->err);
@@ -111,7 +121,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->before = before.tc;
     r->after  = p.pattern.tc;
     r->why    = "it makes no engine much faster";
-    if (worth < much && !spmmi_has_fewer_pairs(&before, &p.pattern, promising)) {
+    if (worth < SPMM_REORDERING_MUCH && !spmmi_has_fewer_pairs(&before, &p.pattern, promising)) {
         spmmi_permuted_free(&p);
     } else if (plan->tune != SPMM_TUNE_NONE && !named &&
                spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
