@@ -53,8 +53,8 @@ static spmm_status_t point_windows(spmm_env_t *env, const spmm_windows_t *tall, 
 static spmm_status_t alloc_blocks(spmm_env_t *env, spmm_cvse_t *f)
 {
     SPMM_NEW(f->col, (int64_t)f->n_blocks * WIDTH);
-    SPMM_NEW_ZERO(f->bits, (int64_t)f->n_blocks * f->height);
-    f->values = spmmi_alloc_zero((int64_t)n_values(f), sizeof(uint16_t));
+    SPMM_NEW(f->bits, (int64_t)f->n_blocks * f->height);
+    f->values = spmmi_alloc((int64_t)n_values(f), sizeof(uint16_t));
     if (f->col == NULL || f->bits == NULL || f->values == NULL) {
         return spmmi_fail_memory(&env->err, f->n_blocks,
                                  WIDTH * sizeof *f->col +
@@ -74,7 +74,7 @@ typedef struct {
     uint32_t        rows[WIDTH + 1];
 } layout_t;
 
-/* Its bits and values are 0. */
+/* The thread that fills a block sets it to 0 first: one for all would touch all memory. */
 static void put_block(layout_t *at)
 {
     spmm_cvse_t *f      = at->f;
@@ -82,6 +82,8 @@ static void put_block(layout_t *at)
     uint16_t    *bits   = f->bits + (int64_t)at->b * f->height;
     uint16_t    *values = (uint16_t *)f->values + (int64_t)at->b * WIDTH * f->height;
 
+    memset(bits, 0, (size_t)f->height * sizeof *bits);
+    memset(values, 0, (size_t)(WIDTH * f->height) * sizeof *values);
     for (int32_t p = 0; p < WIDTH; p++) {
         col[spmmi_cvse_col_at(p)] = p < at->n ? at->col[p] : SPMM_TC_NO_COLUMN;
     }
