@@ -37,6 +37,24 @@ static void test_types(void **state)
     }
 }
 
+/* The same types where n ends within an access. */
+static void test_edges_of_types(void **state)
+{
+    static const spmm_type_t types[] = {SPMM_R_16F, SPMM_R_16BF, SPMM_C_32F};
+
+    gpu_engine_ready();
+    for (int k = 0; k < 5; k++) {
+        const tc_case_t t = {.engine  = spmmi_engine_find("csr-gpu"),
+                             .device  = &gpu_device,
+                             .compute = SPMM_COMPUTE_32F,
+                             .type    = types[k % 3],
+                             .wide_c  = k >= 3,
+                             .small   = gpu_case_small()};
+
+        tc_case_edges(&t);
+    }
+}
+
 /* Row-major B into column-major C: rows in tiles, those without entries among them, and rows that
  * are long, split, or mapped to others, which are stored one by one; as many columns as slices have
  * and others. */
@@ -197,5 +215,6 @@ static void test_huge(void **state)
 }
 
 SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_engine_shapes, test_engine_edges,
-           test_types, test_columns, test_engine_accuracy, test_engine_special_values,
-           test_engine_same_bits, test_engine_life, test_engine_far, test_huge);
+           test_types, test_edges_of_types, test_columns, test_engine_accuracy,
+           test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far,
+           test_huge);

@@ -79,6 +79,7 @@ static void check_variant(const tc_case_t *t, const spmm_csr_t *block, int varia
 
 static void test_every_variant(void **state)
 {
+    static const int64_t edges[] = {127, 31, 63, 7, 99, 130, 15, 65, 20, 257};
     static const struct {
         int32_t n_rows, n_cols;
         double  density;
@@ -96,6 +97,8 @@ static void test_every_variant(void **state)
         for (int k = 0; spmmi_cvse_variant_at(k, &variant); k++) {
             for (int w = 0; w < 2 && (variant.chain <= 1 || variant.chain == 3); w++) {
                 check_variant(&t, &block, k, k / 2 + 3 * w + s);
+                tc_case_edge(&t, &block, edges[(k / 2 + 3 * w + s) % 10], k + w,
+                             SPMM_CVSE_VARIANTS + k);
             }
         }
         spmmi_csr_free(&block);

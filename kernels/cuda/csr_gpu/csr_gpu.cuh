@@ -20,10 +20,12 @@ namespace spmmi
  *  @tparam kColumns C is column-major */
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, bool kColumns,
           bool kEdge = false>
-struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge> {
-    using Reader                 = CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge>;
-    static constexpr int kGroups = kCsrBlock / kLanes;
-    static constexpr int kWidth  = kLanes * kVector * kLoads;
+struct CsrGroup
+    : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge, !kColumns && takes_pieces<T>(kVector)> {
+    static constexpr bool kPieces = !kColumns && takes_pieces<T>(kVector);
+    using Reader                  = CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge, kPieces>;
+    static constexpr int kGroups  = kCsrBlock / kLanes;
+    static constexpr int kWidth   = kLanes * kVector * kLoads;
     /* The first lane of each group of a warp. */
     static constexpr unsigned kSameLane = kAllLanes / (kAllLanes >> (kWarp - kLanes));
     using Sum                           = typename Reader::Sum;
@@ -83,15 +85,19 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge> {
         }
         C *const c = (C *)dense.C + row * dense.ldc;
 
+        if constexpr (kEdge && kPieces) {
+            store_some(dense, c + j0, sum[0], j0);
+        } else {
 #pragma unroll
-        for (int load = 0; load < kLoads; load++) {
-            if (column(load) >= dense.n) {
-                continue;
-            }
-            if constexpr (kEdge) {
-                store_edge(c + j0, sum[load]);
-            } else {
-                store_whole(c + column(load), sum[load]);
+            for (int load = 0; load < kLoads; load++) {
+                if (column(load) >= dense.n) {
+                    continue;
+                }
+                if constexpr (kEdge) {
+                    store_edge(c + j0, sum[load]);
+                } else {
+                    store_whole(c + column(load), sum[load]);
+                }
             }
         }
     }
@@ -113,7 +119,7 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge> {
         put(to, x, dense.c_stays);
     }
 
-    /** The columns of the lane that there are.  Lanes do not part: rows end often. */
+    /** The columns of the lane that there are, one by one.  Lanes do not part: rows end often. */
     __device__ __forceinline__ void store_edge(C *to, Sums &x) const
     {
         const int  some  = dense.n - j0;

@@ -6,6 +6,7 @@
 #ifndef SPMM_CSR_GPU_PACK_CUH
 #define SPMM_CSR_GPU_PACK_CUH
 
+#include "cuda/dense/first.cuh"
 #include "cuda/tc/tc_common.cuh"
 #include "engine/csr_gpu/args.h"
 
@@ -174,6 +175,45 @@ __device__ __forceinline__ void store_pack(void *to, const P &x, bool stays = fa
         using Word = typename CsrWord<typename P::Element>::type;
         store_once((Word *)to, *(const Word *)x.at, stays);
     }
+}
+
+/** alpha times what a lane has of a row, from column @p j0 on, plus beta C: a whole access, or the
+ *  columns that there are in pieces.  Overwrites @p x. */
+template <typename C, typename Sum, int kVector>
+__device__ __forceinline__ void store_some(const CsrDense<Sum> &dense, C *to, Pack<Sum, kVector> &x,
+                                           int j0)
+{
+    const int        rest  = dense.n % kVector; /* columns of the last access */
+    const bool       whole = j0 + kVector <= dense.n, some = !whole && j0 < dense.n;
+    Pack<C, kVector> narrow;
+
+    keep(to); /* or each piece would compute it again */
+    __builtin_assume(__isGlobal(to));
+#pragma unroll
+    for (int e = 0; e < kVector; e++) {
+        x.at[e] *= dense.alpha;
+    }
+    if (dense.has_beta) {
+        Pack<C, kVector> old = {};
+
+        if (whole) {
+            old = load_pack<Pack<C, kVector>>(to);
+        } else if (some) {
+            old = load_first<kVector>(to, rest);
+        }
+#pragma unroll
+        for (int e = 0; e < kVector; e++) {
+            x.at[e] = fma(dense.beta, widen<Sum>(old.at[e]), x.at[e]);
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < kVector; e++) {
+        narrow.at[e] = Narrow<C>::from(x.at[e]);
+    }
+    if (whole) {
+        store_pack(to, narrow, dense.c_stays);
+    }
+    store_first(to, narrow, some ? rest : 0);
 }
 
 /** What a group hands to the groups before it. */

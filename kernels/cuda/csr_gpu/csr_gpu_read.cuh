@@ -2,7 +2,7 @@
 /** @file csr_gpu_read.cuh
  *  How the lanes of a group read entries and rows of B.  Where n ends within an access, the last
  *  one to a row reads what lies behind the last column as well, and nobody uses it: up to 15 bytes
- *  of the row's padding, but for the last row of B, whose elements are read one by one then.
+ *  of the row's padding, but for the last row of B, which is not read beyond n.
  */
 #ifndef SPMM_CSR_GPU_READ_CUH
 #define SPMM_CSR_GPU_READ_CUH
@@ -12,13 +12,21 @@
 namespace spmmi
 {
 
+/** Whether what is left of an access to a row is read and stored in pieces: accesses of 16 bytes
+ *  that have more than two elements. */
+template <typename T> constexpr bool takes_pieces(int elems)
+{
+    return elems > 2 && elems * (int)sizeof(T) == 16;
+}
+
 /** The reading side of a group.
  *  @tparam kLanes   lanes that share a row of B
  *  @tparam kVector  elements of one access: 16 bytes, or 1 where alignment does not allow more
  *  @tparam kLoads   accesses of a lane to a row of B
  *  @tparam kUnroll  rows of B under way at a time
- *  @tparam kEdge    n may end within an access */
-template <typename T, int kLanes, int kVector, int kLoads, int kUnroll, bool kEdge>
+ *  @tparam kEdge    n may end within an access
+ *  @tparam kPieces  which is then read in pieces of the last row of B, not one by one */
+template <typename T, int kLanes, int kVector, int kLoads, int kUnroll, bool kEdge, bool kPieces>
 struct CsrReader {
     using Sum  = typename CsrSum<T>::type;
     using Read = Pack<T, kVector>;
@@ -84,11 +92,15 @@ struct CsrReader {
         const T *const row  = (const T *)((const char *)B + (uint64_t)(uint32_t)col * dense.stride);
         const int      mine = dense.n - min(j0, last_column(dense.n));
 
-        to = {};
+        if constexpr (kPieces) {
+            to = mine < kVector ? load_first<kVector>(row, mine) : fetch<Read>(row);
+        } else {
+            to = {};
 #pragma unroll
-        for (int e = 0; e < kVector; e++) {
-            if (e < mine) {
-                to.at[e] = fetch<Pack<T, 1>>(row + e).at[0];
+            for (int e = 0; e < kVector; e++) {
+                if (e < mine) {
+                    to.at[e] = fetch<Pack<T, 1>>(row + e).at[0];
+                }
             }
         }
     }
@@ -103,12 +115,14 @@ struct CsrReader {
     __device__ __forceinline__ void load_rows(const Tile &tile, int at, bool last,
                                               Read (&to)[kUnroll][kLoads]) const
     {
-        if (kEdge && last) {
+        if constexpr (kEdge) {
+            if (last) {
 #pragma unroll
-            for (int i = 0; i < kUnroll; i++) {
-                load_last_row(__shfl_sync(kAllLanes, tile.col, at + i, kLanes), to[i][0]);
+                for (int i = 0; i < kUnroll; i++) {
+                    load_last_row(__shfl_sync(kAllLanes, tile.col, at + i, kLanes), to[i][0]);
+                }
+                return;
             }
-            return;
         }
 #pragma unroll
         for (int i = 0; i < kUnroll; i++) {

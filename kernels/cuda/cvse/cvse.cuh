@@ -16,10 +16,10 @@ namespace spmmi
 /** @tparam kElems   columns that a lane loads at a time: 8 or 4
  *  @tparam kStages  blocks whose rows of B are in registers or on the way there
  *  @tparam kWarps   of the thread block: those of a team */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kStages, bool kWide,
-          int kWarps>
-struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
-    using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, kWide, kWarps>;
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kStages,
+          CvseAccess kAccess, int kWarps>
+struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
+    using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps>;
     using Ring = CvseRing<Half, kTiles>;
     using Tile = typename Rows::Tile;
     using Rows::A, Rows::piece, Rows::lane, Rows::part, Rows::kHeight;
@@ -105,6 +105,9 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
         }
         cp_async_wait<0>();
         __syncwarp();
+        if constexpr (Rows::kEdge) {
+            this->drop_edge();
+        }
     }
 };
 

@@ -3,14 +3,16 @@
 #ifndef SPMM_CVSE_FORMAT_CUH
 #define SPMM_CVSE_FORMAT_CUH
 
+#include "cuda/dense/first.cuh"
 #include "cuda/tc/tc_common.cuh"
 #include "engine/cvse/args.h"
 
 namespace spmmi
 {
 
-constexpr int kCvseK    = SPMM_CVSE_BLOCK;
-constexpr int kCvseRing = 4; /* blocks whose lists and values are in shared memory */
+constexpr int kCvseK      = SPMM_CVSE_BLOCK;
+constexpr int kCvseNarrow = 32; /* columns of the narrowest slice */
+constexpr int kCvseRing   = 4;  /* blocks whose lists and values are in shared memory */
 
 /** The format on the device; kTiles tiles of 8 rows make a window. */
 template <typename Half, typename Element, int kTiles> struct Cvse {
@@ -42,6 +44,12 @@ template <typename Half, typename Element, int kTiles> struct Cvse {
     }
 };
 
+/** The same, for kernels that read rows of B 16 bytes at a time where n ends within an access. */
+template <typename Half, typename Element, int kTiles>
+struct CvseEdged : Cvse<Half, Element, kTiles> {
+    int32_t last_col; /**< last row of B, behind which there may be nothing */
+};
+
 /** alpha x + beta C, to kLine elements of C at once. */
 template <int kLine, typename Out>
 __device__ __forceinline__ void store_line(const spmm_tc_mm_args_t &args, Out *c, const float *x)
@@ -64,6 +72,27 @@ __device__ __forceinline__ void store_line(const spmm_tc_mm_args_t &args, Out *c
     } else {
         __stcs((int4 *)c, *(const int4 *)&y);
     }
+}
+
+/** The same to the first @p some of them, fewer than all. */
+template <int kLine, typename Out>
+__device__ __forceinline__ void store_first_of(const spmm_tc_mm_args_t &args, Out *c,
+                                               const float *x, int some)
+{
+    const float      alpha = (float)args.x.alpha.re, beta = (float)args.x.beta.re;
+    Pack<Out, kLine> y = {};
+
+    if (args.x.beta.re != 0.0) {
+        y = load_first<kLine>(c, some);
+    }
+#pragma unroll
+    for (int e = 0; e < kLine; e++) {
+        const float product = alpha * x[e];
+
+        y.at[e] = Narrow<Out>::from(args.x.beta.re == 0.0 ? product
+                                                          : product + beta * widen<float>(y.at[e]));
+    }
+    store_first(c, y, some);
 }
 
 /** Blocks that a warp is about to multiply. */

@@ -13,21 +13,20 @@
 namespace spmmi
 {
 
-/** @tparam kWarps   of a thread block
+/** @tparam Warp     a CvseWarp
+ *  @tparam kWarps   of a thread block
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kStages, bool kWide,
-          int kWarps, int kBlocks>
+template <class Warp, int kWarps, int kBlocks>
 __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
-    cvse_mm(const __grid_constant__ Cvse<Half, Out, kTiles> A,
-            const __grid_constant__ spmm_tc_work_t          work,
-            const __grid_constant__ spmm_tc_mm_args_t       args)
+    cvse_mm(const __grid_constant__ typename Warp::Format A,
+            const __grid_constant__ spmm_tc_work_t        work,
+            const __grid_constant__ spmm_tc_mm_args_t     args)
 {
-    using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps>;
-    __shared__ CvseRing<Half, kTiles> ring[kWarps];
-    extern __shared__ int4            room[];
-    const int                         warp  = (int)threadIdx.x / kWarp;
-    const bool                        team  = blockIdx.x < (unsigned)work.n_team;
-    const int64_t                     block = (int64_t)blockIdx.x;
+    __shared__ typename Warp::Ring ring[kWarps];
+    extern __shared__ int4         room[];
+    const int                      warp  = (int)threadIdx.x / kWarp;
+    const bool                     team  = blockIdx.x < (unsigned)work.n_team;
+    const int64_t                  block = (int64_t)blockIdx.x;
     const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
     if (p >= work.n_pieces) {
@@ -64,74 +63,130 @@ __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
 /** The kernels of one pair of types and window height. */
 template <typename Half, typename Out, int kTiles> struct CvseKernels {
     using Format = Cvse<Half, Out, kTiles>;
-    using Short  = CvseShortKernels<Half, Out, kTiles>;
+    using Edged  = CvseEdged<Half, Out, kTiles>;
+    using Short  = CvseShortKernels<Half, Out, kTiles, CvseAccess::kWide>;
+    using Edges  = CvseShortKernels<Half, Out, kTiles, CvseAccess::kEdge>;
     using Slab   = CvseSlabKernels<Half, Out>;
-    using Choice = TcPieces<Format>;
 
-    static constexpr int kNumber = 9;
+    static constexpr int kNumber = 9, kEdgeNumber = 3;
+    static constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 5 : 4;
 
-    template <int kLoads, int kElems, int kStages, bool kWide, int kWarps, int kBlocks>
-    static Choice choice()
+    template <int kLoads, int kElems, int kStages, CvseAccess kAccess, int kWarps, int kBlocks>
+    static auto choice()
     {
-        using Warp = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps>;
+        using Warp          = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kAccess, kWarps>;
+        constexpr int elems = kAccess == CvseAccess::kNarrow ? 1 : kElems;
 
-        return {cvse_mm<Half, Out, kTiles, kLoads, kElems, kStages, kWide, kWarps, kBlocks>,
-                Warp::kWidth, kWarps, kWide ? kElems : 1, Warp::kTeamRoom * (int)sizeof(float)};
+        return TcPieces<typename Warp::Format>{cvse_mm<Warp, kWarps, kBlocks>, Warp::kWidth, kWarps,
+                                               elems, Warp::kTeamRoom * (int)sizeof(float)};
     }
 
     /* Of each size of thread block the widest first.  256 columns of 16 rows would leave two
      * warps to a scheduler: they take 128.  Slices of 64 columns load a block ahead, as BitTCF
      * does; those of 32 have more warps instead. */
-    static const Choice *all()
+    static const TcPieces<Format> *all()
     {
-        constexpr int kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
-        constexpr int kTwo = kTiles == 1 ? 5 : 4, kOne = kTiles == 1 ? 5 : 4;
+        constexpr int  kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
+        constexpr auto kWide = CvseAccess::kWide;
 
-        static const Choice choices[kNumber] = {
-            choice<kMost, 8, 1, true, 4, kFour>(),
-            choice<2, 8, 1, true, 4, kTwo>(),
-            choice<1, 8, 2, true, 4, kOne>(),
-            choice<1, 4, 1, true, 4, 8>(),
-            choice<kMost, 8, 1, true, 8, kFour / 2>(),
-            choice<2, 8, 1, true, 8, kTwo / 2>(),
-            choice<1, 8, 2, true, 8, kOne / 2>(),
-            choice<1, 4, 1, true, 8, 4>(),
-            choice<1, 4, 1, false, 4, 5>(),
+        static const TcPieces<Format> choices[kNumber] = {
+            choice<kMost, 8, 1, kWide, 4, kFour>(),
+            choice<2, 8, 1, kWide, 4, kTwo>(),
+            choice<1, 8, 2, kWide, 4, kOne>(),
+            choice<1, 4, 1, kWide, 4, 8>(),
+            choice<kMost, 8, 1, kWide, 8, kFour / 2>(),
+            choice<2, 8, 1, kWide, 8, kTwo / 2>(),
+            choice<1, 8, 2, kWide, 8, kOne / 2>(),
+            choice<1, 4, 1, kWide, 8, 4>(),
+            choice<1, 4, 1, CvseAccess::kNarrow, 4, 5>(),
         };
 
         return choices;
+    }
+
+    /* Those for edges, of thread blocks of four warps or of eight. */
+    static const TcPieces<Edged> *edges(int warps)
+    {
+        constexpr auto kEdge = CvseAccess::kEdge;
+
+        static const TcPieces<Edged> four[kEdgeNumber]  = {choice<2, 8, 1, kEdge, 4, kTwo>(),
+                                                           choice<1, 8, 2, kEdge, 4, kOne>(),
+                                                           choice<1, 4, 1, kEdge, 4, 8>()};
+        static const TcPieces<Edged> eight[kEdgeNumber] = {choice<2, 8, 1, kEdge, 8, kTwo / 2>(),
+                                                           choice<1, 8, 2, kEdge, 8, kOne / 2>(),
+                                                           choice<1, 4, 1, kEdge, 8, 4>()};
+
+        return warps == 4 ? four : eight;
+    }
+
+    /* Slices for edges are taken where they are wider than whole ones, or those are narrow. */
+    static bool takes_edge(int width, int whole)
+    {
+        return width > whole;
+    }
+
+    static cudaError_t launch_tasks(const Edged &A, const spmm_cvse_short_t &tasks,
+                                    const spmm_tc_mm_args_t &args, cudaStream_t stream, bool *done)
+    {
+        const auto *whole = Short::best(tasks, args);
+        const auto *edge  = Edges::best(tasks, args);
+
+        *done = whole != NULL || edge != NULL;
+        if (edge != NULL && takes_edge(edge->width, whole != NULL ? whole->width : 0)) {
+            return Edges::launch(*edge, A, tasks, args, stream);
+        }
+        return *done ? Short::launch(*whole, A, tasks, args, stream) : cudaSuccess;
+    }
+
+    static cudaError_t launch_cut(const Edged &A, const spmm_tc_work_t &work,
+                                  const spmm_tc_mm_args_t &args, cudaStream_t stream)
+    {
+        const int64_t n = args.x.n, up = std::max(ceil_div(n, 8) * 8, (int64_t)kCvseNarrow);
+        const auto   &whole = best_choice<Format>(
+            all(), kNumber, work, n, [&](int elems) { return Short::is_aligned(args, elems); });
+
+        if (Edges::is_aligned(args, 4)) {
+            const auto &edge =
+                best_choice<Edged>(edges(warps_of_block(work)), kEdgeNumber, work, up,
+                                   [&](int elems) { return Edges::is_aligned(args, elems); });
+
+            if (takes_edge(edge.width, whole.elems == 1 ? 0 : whole.width)) {
+                return launch_pieces(edge, A, work, args, stream);
+            }
+        }
+        return launch_pieces(whole, (const Format &)A, work, args, stream);
     }
 
     static cudaError_t launch(const spmm_cvse_arrays_t &arrays, const spmm_cvse_short_t &tasks,
                               const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                               cudaStream_t stream)
     {
-        const Format A      = {arrays.n_rows, arrays.n_windows, arrays.window_ptr,
-                               arrays.col,    arrays.bits,      (const Half *)arrays.values};
-        const auto  *choice = Short::best(tasks, args);
-        CUtensorMap  map;
+        const Edged A = {{arrays.n_rows, arrays.n_windows, arrays.window_ptr, arrays.col,
+                          arrays.bits, (const Half *)arrays.values},
+                         tasks.slab.n_cols - 1};
+        CUtensorMap map;
+        bool        done;
+        cudaError_t code;
 
         if constexpr (kTiles == 1) {
             if (Slab::can_run(tasks.slab, args, &map)) {
                 return Slab::launch(map, A, tasks.slab, args, work.n_sm, stream);
             }
         }
-        if (choice != NULL) {
-            return Short::launch(*choice, A, tasks, args, stream);
-        }
-        return launch_pieces(
-            best_choice<Format>(all(), kNumber, work, args.x.n,
-                                [&](int elems) { return Short::is_aligned(args, elems); }),
-            A, work, args, stream);
+        code = launch_tasks(A, tasks, args, stream, &done);
+        return done ? code : launch_cut(A, work, args, stream);
     }
 
     static cudaError_t preload()
     {
-        cudaError_t code = spmmi::preload(finish_splits<Format>);
+        cudaError_t code = spmmi::preload(finish_splits<Format>, finish_splits<Edged>);
 
         code = code == cudaSuccess ? preload_choices(all(), kNumber) : code;
+        code = code == cudaSuccess ? preload_choices(edges(4), kEdgeNumber) : code;
+        code = code == cudaSuccess ? preload_choices(edges(8), kEdgeNumber) : code;
         code = code == cudaSuccess && kTiles == 1 ? Slab::preload() : code;
-        return code == cudaSuccess ? Short::preload() : code;
+        code = code == cudaSuccess ? Short::preload() : code;
+        return code == cudaSuccess ? Edges::preload() : code;
     }
 };
 

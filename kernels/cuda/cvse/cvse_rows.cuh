@@ -34,11 +34,12 @@ namespace spmmi
 
 /** @tparam kElems   columns that a lane loads at a time: 8 or 4
  *  @tparam kWarps   of the thread block: those of a team */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, bool kWide, int kWarps>
-struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
-    using Sums = CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps>;
-    using Sums::args, Sums::lane, Sums::g, Sums::t, Sums::first, Sums::sum;
-    using Sums::column, Sums::kWords;
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, CvseAccess kAccess,
+          int kWarps>
+struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
+    using Sums = CvseSums<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps>;
+    using Sums::A, Sums::args, Sums::lane, Sums::g, Sums::t, Sums::first, Sums::sum;
+    using Sums::column, Sums::kWords, Sums::kWide, Sums::kEdge;
     static constexpr bool kShuffle = kWide;
 
     struct Words {
@@ -59,9 +60,23 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
                                         const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
                                         int j)
         : Sums(format, mm, work, j), chunk(kShuffle ? lane % 8 : g), part(kShuffle ? lane / 8 : t),
-          B((const Half *)mm.x.B + first + (kWide ? kElems * chunk : chunk))
+          B((const Half *)mm.x.B + first + offset((int)mm.x.n))
     {
         keep(B);
+    }
+
+    /* From the first column of the slice to the lane's: lanes behind the last column read it
+     * again. */
+    __device__ __forceinline__ int offset(int n) const
+    {
+        return kEdge && kLoads == 1 ? min(kElems * chunk, Sums::last_access(n) - first)
+                                    : (kWide ? kElems * chunk : chunk);
+    }
+
+    /* How many columns the lane's last access to a row has. */
+    __device__ __forceinline__ int columns_left() const
+    {
+        return (int)args.x.n - first - offset((int)args.x.n) - (kLoads - 1) * 8 * kElems;
     }
 
     /* The lane's columns of row @p col of B; zeros where there is none. */
@@ -159,9 +174,50 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kWide, kWarps> {
         }
     }
 
-    /* All four rows of a block. */
+    /* Of the last row of B, behind which there may be nothing: the last access has @p left
+     * columns. */
+    __device__ __forceinline__ void load_last(int left, Words (&to)[kLoads]) const
+    {
+        const Half *const row = B + (int64_t)A.last_col * args.x.ldb;
+
+#pragma unroll
+        for (int load = 0; load < kLoads; load++) {
+            using All              = Pack<Half, kElems>;
+            const Half *const from = row + load * 8 * kElems;
+            const All x = load < kLoads - 1 ? *(const All *)from : load_first<kElems>(from, left);
+
+#pragma unroll
+            for (int w = 0; w < kWords; w++) {
+                to[load].at[w] = ((const uint32_t *)&x)[w];
+            }
+        }
+    }
+
+    /* All four rows of a block.  The last row of B, where the lane may not read all, is put off. */
     __device__ __forceinline__ void load_rows(int4 col, Tile &to) const
     {
+        if constexpr (kEdge) {
+            const int  left = columns_left(), none = left < kElems ? A.last_col : -2;
+            const bool x = col.x == none, y = col.y == none, z = col.z == none, w = col.w == none;
+
+            load_row(x ? -1 : col.x, to.rows[0]);
+            load_row(y ? -1 : col.y, to.rows[1]);
+            load_row(z ? -1 : col.z, to.rows[2]);
+            load_row(w ? -1 : col.w, to.rows[3]);
+            if (x || y || z || w) {
+                Words last[kLoads];
+
+                load_last(left, last);
+#pragma unroll
+                for (int load = 0; load < kLoads; load++) {
+                    to.rows[0][load] = x ? last[load] : to.rows[0][load];
+                    to.rows[1][load] = y ? last[load] : to.rows[1][load];
+                    to.rows[2][load] = z ? last[load] : to.rows[2][load];
+                    to.rows[3][load] = w ? last[load] : to.rows[3][load];
+                }
+            }
+            return;
+        }
         load_row(col.x, to.rows[0]);
         load_row(col.y, to.rows[1]);
         load_row(col.z, to.rows[2]);

@@ -14,9 +14,10 @@
 namespace spmmi
 {
 
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kWarps>
-struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps> {
-    using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps>;
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, CvseAccess kAccess,
+          int kWarps>
+struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
+    using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps>;
     using Tile = typename Rows::Tile;
     using Sums = Pack<float, kElems>;
     using Rows::A, Rows::args, Rows::piece, Rows::lane, Rows::part, Rows::kHeight;
@@ -85,6 +86,9 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps> {
                 break;
             }
             load(next, tile);
+        }
+        if constexpr (Rows::kEdge) {
+            this->drop_edge();
         }
     }
 
@@ -174,14 +178,15 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, true, kWarps> {
     }
 };
 
-/** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, int kWarps, int kBlocks>
+/** @tparam Warp     a CvseShort
+ *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
+template <class Warp, int kWarps, int kBlocks>
 __global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
-    cvse_short_mm(const __grid_constant__ Cvse<Half, Out, kTiles> A,
-                  const __grid_constant__ spmm_cvse_short_t       tasks,
-                  const __grid_constant__ spmm_tc_mm_args_t       args)
+    cvse_short_mm(const __grid_constant__ typename Warp::Format A,
+                  const __grid_constant__ spmm_cvse_short_t     tasks,
+                  const __grid_constant__ spmm_tc_mm_args_t     args)
 {
-    using Warp = CvseShort<Half, Out, kTiles, kLoads, kElems, kWarps>;
+    using Half = typename Warp::Format::In;
     extern __shared__ float4 room4[];
     const int                warp = (int)threadIdx.x / kWarp;
     const int64_t            at   = (int64_t)blockIdx.x * kWarps + warp;

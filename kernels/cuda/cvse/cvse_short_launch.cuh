@@ -3,25 +3,30 @@
 #ifndef SPMM_CVSE_SHORT_LAUNCH_CUH
 #define SPMM_CVSE_SHORT_LAUNCH_CUH
 
+#include <algorithm>
+
 #include "cuda/cvse/cvse_short.cuh"
 #include "cuda/tc/tc_launch.cuh"
 
 namespace spmmi
 {
 
-/** The kernels of one pair of types and window height. */
-template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
-    using Format = Cvse<Half, Out, kTiles>;
-    using Choice = TcChoice<void (*)(Format, spmm_cvse_short_t, spmm_tc_mm_args_t)>;
+/** The kernels of one pair of types, window height and access. */
+template <typename Half, typename Out, int kTiles, CvseAccess kAccess> struct CvseShortKernels {
+    template <int kLoads, int kElems, int kWarps>
+    using Warp                  = CvseShort<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps>;
+    using Format                = typename Warp<1, 4, 4>::Format;
+    using Choice                = TcChoice<void (*)(Format, spmm_cvse_short_t, spmm_tc_mm_args_t)>;
+    static constexpr bool kEdge = kAccess == CvseAccess::kEdge;
 
     static constexpr int kNumber = 8;
 
     template <int kLoads, int kElems, int kWarps, int kBlocks> static Choice choice()
     {
-        using Warp = CvseShort<Half, Out, kTiles, kLoads, kElems, kWarps>;
+        using One = Warp<kLoads, kElems, kWarps>;
 
-        return {cvse_short_mm<Half, Out, kTiles, kLoads, kElems, kWarps, kBlocks>, Warp::kWidth,
-                kWarps, kElems, Warp::kRoom * (int)sizeof(float4)};
+        return {cvse_short_mm<One, kWarps, kBlocks>, One::kWidth, kWarps, kElems,
+                One::kRoom * (int)sizeof(float4)};
     }
 
     /* The widest first.  As many thread blocks as registers for the sums and one block's rows of B
@@ -39,15 +44,23 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
         return choices;
     }
 
+    /* Whether rows of B and C begin, and unless there are edges end, with accesses of so many
+     * elements. */
     static bool is_aligned(const spmm_tc_mm_args_t &args, int elems)
     {
         const int64_t in  = elems * (int64_t)sizeof(Half);
         const int64_t out = least(16, elems * (int64_t)sizeof(Out));
 
-        return fits(args.x.B, in) && fits(args.x.C, out) && args.x.n % elems == 0 &&
+        return fits(args.x.B, in) && fits(args.x.C, out) && (kEdge || args.x.n % elems == 0) &&
                fits(args.x.ldb * (int64_t)sizeof(Half), in) &&
                fits(args.x.ldc * (int64_t)sizeof(Out), out) &&
                (uint64_t)args.x.ldb * sizeof(Half) <= UINT32_MAX;
+    }
+
+    /* Whether n columns fill a slice; with edges the narrowest need not be full. */
+    static bool fills(int64_t n, int width, int elems)
+    {
+        return width <= (kEdge ? std::max(ceil_div(n, elems) * elems, (int64_t)kCvseNarrow) : n);
     }
 
     /* The widest that the tasks are made for; NULL: these kernels cannot do it. */
@@ -56,8 +69,9 @@ template <typename Half, typename Out, int kTiles> struct CvseShortKernels {
         for (int k = 0; k < kNumber && tasks.slice > 0; k++) {
             const Choice &one = all()[k];
 
-            if (one.warps == tasks.n_warps && one.width <= tasks.slice && one.width <= args.x.n &&
-                is_aligned(args, one.elems) && ceil_div(args.x.n, one.width) <= kMaxGridYZ) {
+            if (one.warps == tasks.n_warps && one.width <= tasks.slice &&
+                fills(args.x.n, one.width, one.elems) && is_aligned(args, one.elems) &&
+                ceil_div(args.x.n, one.width) <= kMaxGridYZ) {
                 return &one;
             }
         }

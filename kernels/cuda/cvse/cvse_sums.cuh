@@ -11,15 +11,26 @@
 namespace spmmi
 {
 
+/** How lanes read B and write C. */
+enum class CvseAccess {
+    kNarrow, /**< element by element, for any alignment and width */
+    kWide,   /**< kElems at a time, of which n is a multiple */
+    kEdge    /**< the same where n ends within an access, or before the slice does */
+};
+
 /** Parameters as of CvseWarp.  Lane 4 g + t holds rows 2 t and 2 t + 1 of each tile. */
-template <typename Half, typename Out, int kTiles, int kLoads, int kElems, bool kWide, int kWarps>
+template <typename Half, typename Out, int kTiles, int kLoads, int kElems, CvseAccess kAccess,
+          int kWarps>
 struct CvseSums {
+    static constexpr bool kWide = kAccess != CvseAccess::kNarrow;
+    static constexpr bool kEdge = kAccess == CvseAccess::kEdge;
+
     static constexpr int kWords    = kElems / 2; /* of a load, and its mma */
     static constexpr int kWidth    = kLoads * 8 * kElems;
     static constexpr int kSums     = kTiles * kLoads * kWords * 4; /* of a lane */
     static constexpr int kTeamRoom = (kWarps - 1) * kSums * kWarp;
     static constexpr int kHeight   = kTiles * 8;
-    using Format                   = Cvse<Half, Out, kTiles>;
+    using Format = std::conditional_t<kEdge, CvseEdged<Half, Out, kTiles>, Cvse<Half, Out, kTiles>>;
 
     const Format            &A;
     const spmm_tc_mm_args_t &args;
@@ -30,12 +41,39 @@ struct CvseSums {
     float                    sum[kTiles][kLoads][kWords][4] = {};
 
     /* Wide access needs kWidth columns: the last slice starts early enough, and only stores the
-     * columns that are its own. */
+     * columns that are its own.  The last access to a row may reach behind n, and of a row with
+     * fewer columns some lanes have none. */
     __device__ __forceinline__ CvseSums(const Format &format, const spmm_tc_mm_args_t &mm,
                                         const spmm_tc_piece_t &work, int j)
         : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp), g(lane / 4),
-          t(lane % 4), slice(j), first(kWide ? min(j, (int)mm.x.n - kWidth) : j)
+          t(lane % 4), slice(j), first(first_column(j, (int)mm.x.n))
     {
+    }
+
+    static __device__ __forceinline__ int first_column(int j, int n)
+    {
+        return kEdge ? max(0, min(j, last_access(n) + kElems - kWidth))
+                     : (kWide ? min(j, n - kWidth) : j);
+    }
+
+    /* First column of the last access to a row. */
+    static __device__ __forceinline__ int last_access(int n)
+    {
+        return (n - 1) / kElems * kElems;
+    }
+
+    /* Sums of what lies behind the last column, which may be anything, are as if it were zeros. */
+    __device__ __forceinline__ void drop_edge()
+    {
+#pragma unroll
+        for (int k = 0; k < kTiles * kElems; k++) {
+            const int tile = k / kElems, e = k % kElems;
+
+            if (column(kLoads - 1, e) >= args.x.n) {
+                sum[tile][kLoads - 1][e / 2][2 * (e % 2)]     = 0.0f;
+                sum[tile][kLoads - 1][e / 2][2 * (e % 2) + 1] = 0.0f;
+            }
+        }
     }
 
     /* Column of element e of a load of this lane's sums.  Narrow access spreads a lane's elements,
@@ -129,7 +167,11 @@ struct CvseSums {
             for (int line = 0; line < kElems / kLine; line++) {
                 const int j = line_column(load, line);
 
-                if (j >= slice) {
+                if (kEdge && j + kLine > args.x.n) {
+                    if (j >= slice && j < args.x.n) {
+                        store_first_of<kLine>(args, c + j, x.at + line * kLine, (int)args.x.n - j);
+                    }
+                } else if (j >= slice) {
                     store_line<kLine>(args, c + j, x.at + line * kLine);
                 }
             }
@@ -189,8 +231,12 @@ struct CvseSums {
                 const Pack<float, kElems> x = result(k / 2, load, k % 2);
 
 #pragma unroll
-                for (int e = 0; e < kElems; e += kWide ? 4 : 1) {
-                    if constexpr (kWide) {
+                for (int e = 0; e < kElems; e += kWide && !kEdge ? 4 : 1) {
+                    if constexpr (kEdge) { /* rows of sums begin at any address */
+                        if (column(load, 0) >= slice && column(load, e) < args.x.n) {
+                            row[column(load, e)] = x.at[e];
+                        }
+                    } else if constexpr (kWide) {
                         if (column(load, 0) >= slice) {
                             *(float4 *)(row + column(load, e)) =
                                 make_float4(x.at[e], x.at[e + 1], x.at[e + 2], x.at[e + 3]);

@@ -328,9 +328,11 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
 
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
  * after the other, by rough numbers of resident warps and of columns in a slice; the longest chain
- * of blocks, and the longest row, which says more of a window with many columns; and what comes
- * element by element, by slices of 32 columns.  Constants by bench/fit/fit.py from times on one
- * H100, but that of narrow, by which choices lost least (docs/explanation/choices.md). */
+ * of blocks, and the longest row, which says more of a window with many columns; and where n ends
+ * within an access a part of what comes element by element, by slices of 32 columns: 3 would be all
+ * of it, as where rows are not padded to whole accesses, and 0 right where they are, which plans do
+ * not know.  Constants by bench/fit/fit.py from times on one H100, but that one
+ * (docs/explanation/choices.md). */
 static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                  const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
@@ -358,7 +360,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                                   fmax(load.longest_single, load.longest_team / team) * us};
     terms[6] = spmmi_gpu_longest_term(pattern, 3.72);
     terms[7] =
-        (spmm_cost_term_t){"narrow", 3.0, whole * spmmi_gpu_narrow(problem) * terms[3].seconds};
+        (spmm_cost_term_t){"narrow", 1.0, whole * spmmi_gpu_narrow(problem) * terms[3].seconds};
     return slab_term(pattern, problem, device, terms, 8);
 }
 

@@ -201,12 +201,13 @@ typedef struct {
 static bool best_of(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
                     wanted_t wanted, spmm_cvse_variant_t *best)
 {
+    const int64_t       up    = (n + 7) / 8 * 8; /* columns of whole accesses */
     double              least = INFINITY;
     spmm_cvse_variant_t variant;
 
     for (int k = 0; spmmi_cvse_variant_at(k, &variant); k++) {
         if (variant.chain > 0 && variant.height == wanted.height &&
-            (variant.slice == 32 || variant.slice <= n) &&
+            (variant.slice == 32 || variant.slice <= up) &&
             (wanted.slice == 0 || variant.slice == wanted.slice) &&
             variant.slice != wanted.not_slice && variant.n_warps != wanted.not_warps) {
             const double seconds = spmmi_cvse_variant_s(facts, n_rows, n, n_sm, variant);

@@ -205,10 +205,30 @@ def places(page):
     page.noted("trial", "Only 46 % of the")
 
 
+def edges(page):
+    """What is left of an access where N ends within it: pieces, more registers, what they cost."""
+    forms = {(r["type"], r["matrix"], r["N"]): r for r in rows(FOLDER + "edges_forms.tsv")}
+
+    def over(form, base, kind, widths):
+        found = [r[form] / r[base] for (k, _, n), r in forms.items() if k == kind and n in widths]
+        return f"{fig(min(found))} to {fig(max(found))}"
+
+    wide, ends = (31, 63, 127), (7, 15, 31, 63, 127)
+    far = forms["16f", "soc-Epinions1", 127]
+    whole = forms["16f", "soc-Epinions1", 128]["pieces"]
+    page.says(f"FP16, N = 7 to 127, {over('pieces', 'singles', '16f', ends)} of singles",
+              f"{over('pieces', 'singles', '32f', ends)} of singles there",
+              f"with more registers {over('roomy', 'pieces', '32f', wide)} of pieces at N = 31, 63 "
+              f"and 127, and {over('roomy', 'pieces', '32f', (7, 15))} at 7 and 15",
+              f"in FP16 {fig(far['pieces'], 0)} us, {fig(whole, 0)} with 128: "
+              f"{fig(far['pieces'] - far['unstored'], 0)} are the stores, "
+              f"{fig(far['pieces'] - far['unguarded'], 0)} the question")
+
+
 def quote(pages):
     variants(pages[TRIED])
     packed(pages[TRIED])
     bands(pages[TRIED])
     places(pages[TRIED])
-    for part in (short_pieces, stores, tiles, stores_tc, old_new, stamps, account):
+    for part in (short_pieces, stores, tiles, stores_tc, old_new, stamps, account, edges):
         part(pages[PAGE])

@@ -147,7 +147,7 @@ def bittcf(page):
 
 def others(pages):
     pages[FOLDER + "csr_cpu.md"].noted("trial", "was wrong by 5 %")
-    pages[FOLDER + "csr_gpu.md"].noted_table("trial", "| idea | expected | outcome |", 29)
+    pages[FOLDER + "csr_gpu.md"].noted_table("trial", "| idea | expected | outcome |", 38)
     page = pages[FOLDER + "cusparse.md"]
     page.noted("definition", "134 million in all", "without a product at 500 million")
     short = [
@@ -172,6 +172,11 @@ def others(pages):
     page.noted("definition", "% of 1000 products of")
     page.noted("trial", "loses 1.6 % on average")
     pages[FOLDER + "dmma.md"].noted("definition", "for every 8 x 8 x 8 products")
+    named = {(r["matrix"], r["N"]): r for r in rows("trials/csr_gpu/edges_named.tsv")}
+    cvse_us, csr_us = (fig(geomean([r[by] / named[m, n + 1][by] for (m, n), r in named.items()
+                                    if n % 2])) for by in ("cvse", "csr-gpu"))
+    pages[FOLDER + "cvse.md"].says(f"take {cvse_us} times as long as one more column",
+                                   f"`csr-gpu` {csr_us} times")
     slabs_end(pages[FOLDER + "cvse.md"])
     pages[FOLDER + "cvse.md"].noted("trial", "of the 9.5 us of bcsstk29", "an empty kernel is 3.3")
     pages[FOLDER + "cvse.md"].noted_table("trial", "| idea | expected | outcome |", 8)

@@ -145,10 +145,16 @@ def edges(page):
         page.row(title, *cells)
     page.says(f"up to {fig(max(slower))} times as long as by",
               f"the means are {fig(own[0])} and {fig(own[1])}")
-    half = {(r["matrix"], r["N"]): r["us"] for r in rows("trials/csr_gpu/edges_half.tsv")}
-    ratio = [us / half[m, -(-n // 16) * 16] for (m, n), us in half.items() if n % 8]
-    page.says(f"{fig(geomean(ratio))} times the next multiple of 16 on two matrices, at most "
-              f"{fig(max(ratio))}")
+    half = {(r["matrix"], r["N"]): r for r in rows("trials/csr_gpu/edges_half.tsv")}
+    us, before = ([r[by] / half[m, -(-n // 16) * 16][by] for (m, n), r in half.items()
+                   if 8 < n < 128 and n % 8] for by in ("us", "before"))
+    packed = [r["packed"] / r["us"] for r in half.values() if r["packed"] is not None]
+    assert max((r["us"] / half[m, -(-n // 16) * 16]["us"], m) for (m, n), r in half.items()
+               if 8 < n < 128 and n % 8)[1] == "delaunay_n16"
+    page.says(f"take {fig(geomean(us))} times as long as with the next multiple of 16, at most "
+              f"{fig(max(us))}", f"{fig(geomean(before))} times, at most {fig(max(before))}",
+              f"take {fig(geomean(packed))} times as long as with it, at most {fig(max(packed))}")
+    page.noted("definition", "Without padding, N = 15, 31, 63 and\n127")
 
 
 def free_ratio(r):

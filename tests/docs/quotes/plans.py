@@ -145,11 +145,16 @@ def choices(page):
     page.noted_table("trial", "| tried | outcome |", 41)
     # bench/fit/fit.py from trials/models.tsv and engines/lot.tsv
     page.noted_table("log", "| mode | choices by lot | as they were |", 21)
+    near, narrow = (fig(code(RIVALS + ".c", rf"{name} = ([0-9.]+)"), 1)
+                    for name in ("near", "near_narrow"))
+    page.says(f"the next two within {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}",
+              f"five times the budget up to {narrow} of the best, not {near}, there")
     drawn = {(r["matrix"], r["N"]) for r in rows("engines/lot.tsv")}
     real = {m for m, _ in drawn if not m.startswith("syn-")}
     page.says(f"{len({n for m, n in drawn})} widths",)
     page.noted("log", "class left out: 11.0, 9.3 and 10.8 % in the median, 33, 31 and 32 % at\nthe "
                "90th percentile", "the choice lost 24 % at", "brings that to 5.2 % (87 choices)",
+               "loses 6.1 % on rows that are not padded (90 choices)",
                "loses 13 % in FP32 and in\nFP64 (130 choices each), at worst 4.0")
     page.noted("trial", "with classes left out 2.0, 1.6 and 1.0 %", "but 2.1, 2.1 and 0.9 % at N",
                "3.9, 4.0 and 2.0 % at the widths")

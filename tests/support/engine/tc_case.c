@@ -124,19 +124,20 @@ void tc_case_shapes(const tc_case_t *t)
 }
 
 /* Rows of B and C begin at multiples of 16 bytes, or of 8, and n ends within one. */
-static void check_edge(const tc_case_t *t, const spmm_csr_t *block, int64_t n, int variant)
+void tc_case_edge(const tc_case_t *t, const spmm_csr_t *block, int64_t n, int k, int variant)
 {
     static const double  betas[] = {0.0, 1.0, -0.5};
     const spmm_problem_t problem = tc_case_problem(t, n);
     const int64_t        size    = (int64_t)spmm_type_size(problem.ab_type);
-    const int64_t        unit    = size > 8 ? 1 : (variant % 4 == 3 ? 8 : 16) / size;
+    const int64_t        unit    = size > 8 ? 1 : (k % 4 == 3 ? 8 : 16) / size;
     product_t            p       = {.block   = block,
                                     .problem = problem,
                                     .alpha   = 1.5,
-                                    .beta    = betas[variant % 3],
-                                    .shift   = variant % 5 == 4 ? unit : 0};
+                                    .beta    = betas[k % 3],
+                                    .shift   = k % 5 == 4 ? unit : 0};
 
-    make_product(&p, n, (n + unit - 1) / unit * unit - n + variant / 2 % 2 * unit);
+    p.problem.variant = variant;
+    make_product(&p, n, (n + unit - 1) / unit * unit - n + k / 2 % 2 * unit);
     spoil_padding(&p);
     tc_case_check(t, &p);
     free_product(&p);
@@ -154,7 +155,7 @@ void tc_case_edges(const tc_case_t *t)
 
         make_block(full ? 45 : 203, full ? 3000 : 64, full ? DENSE_ROWS : MIXED,
                    tc_case_problem(t, 1).ab_type, k / n_edges == 2, &block);
-        check_edge(t, &block, n[k % n_edges], k);
+        tc_case_edge(t, &block, n[k % n_edges], k, 0);
         spmmi_csr_free(&block);
     }
 }

@@ -23,6 +23,8 @@ void tc_case_shapes(const tc_case_t *t);
 /** Row-major: n that ends within an access of 16 bytes, or of 8; B ends with its last element, and
  *  what lies between its rows is NaN. */
 void tc_case_edges(const tc_case_t *t);
+/** One of them: @p k picks beta, leading dimension and alignment; @p variant as of the problem. */
+void tc_case_edge(const tc_case_t *t, const spmm_csr_t *block, int64_t n, int k, int variant);
 /** A long row of positive values: what a sum loses when it is not rounded to nearest. */
 void tc_case_positive(const tc_case_t *t);
 /** Values from 1e-30 to 1e30, in FP16 from 0.03 to 30, against |A| |B|. */

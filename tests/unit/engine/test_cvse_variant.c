@@ -169,7 +169,7 @@ static spmm_cvse_variant_t first_variant(spmm_tc_facts_t facts, int64_t windows,
     assert_in_range(count, 2, SPMM_CVSE_VARIANTS);
     for (int k = 0; k < count; k++) {
         assert_true(list[k].height == 8 || list[k].height == 16);
-        assert_true(list[k].chain == 0 || list[k].slice == 32 || list[k].slice <= n);
+        assert_true(list[k].chain == 0 || list[k].slice == 32 || list[k].slice < n + 8);
         for (int before = 0; before < k; before++) {
             assert_false(is_same(list[k], list[before]));
         }
@@ -200,6 +200,8 @@ static void test_variants(void **state)
     /* Many windows: no teams, and 128 columns for a warp. */
     variant = first_variant(facts_of(100000, 40, 0), 100000, 128);
     assert_true(variant.chain >= 3);
+    assert_int_equal(variant.slice, 128);
+    variant = first_variant(facts_of(100000, 40, 0), 100000, 121); /* as many whole accesses */
     assert_int_equal(variant.slice, 128);
     /* Wide B, many windows: pieces. */
     variant = first_variant(facts_of(100000, 40, 0), 100000, 512);
