@@ -226,13 +226,11 @@ template <typename T, typename C> struct CsrKernels {
                    : Access::kSingle;
     }
 
-    /* Edges of FP32 take registers of so many warps as pieces are made for (resident(),
-     * src/engine/csr_gpu/work.c): 0.85 to 0.95 of the time from 17 columns on, more
-     * below. */
+    /* 0.85 to 0.95 of the time at 31, 63 and 127 columns, 1.15 to 1.21 at 7 and 15
+     * (bench/results/trials/csr_gpu/edges_forms.tsv). */
     static bool is_roomy(const spmm_operands_t &x)
     {
-        return sizeof(T) == 4 && x.layout != SPMM_LAYOUT_MIXED && x.n > 16 &&
-               (x.n % 2 != 0 || x.n > 64);
+        return sizeof(T) == 4 && x.layout != SPMM_LAYOUT_MIXED && spmmi_csr_is_roomy(x.n);
     }
 
     static bool is_aligned(const spmm_operands_t &x)

@@ -187,10 +187,7 @@ static int64_t longest_row(const spmm_csr_t *block)
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
 static int64_t resident(int64_t n, int64_t size)
 {
-    const bool pairs  = n % 2 == 0 && n <= WARP * 2;
-    const bool narrow = n % (VECTOR / size) != 0 && n > 16 && !pairs; /* four elements of a lane */
-
-    return size == 4 && !narrow ? 5 : 4;
+    return size == 4 && !(n % (VECTOR / size) != 0 && spmmi_csr_is_roomy(n)) ? 5 : 4;
 }
 
 /* Bytes of a sum. */
