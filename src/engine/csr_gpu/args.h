@@ -86,9 +86,9 @@ typedef struct {
     int32_t               most_blocks;    /**< that may wait at a time */
 } spmm_csr_rows_t;
 
-/** Whether kernels of FP32 for @p n columns that end within 16 bytes take registers of 32 warps on a
- *  multiprocessor instead of 40: from 17 columns on, but for those that fit accesses of 8 bytes by a
- *  warp.  Pieces are made for as many. */
+/** Whether kernels of FP32 for @p n columns that end within 16 bytes take registers of 32 warps on
+ *  a multiprocessor instead of 40: from 17 columns on, but for those that a warp reads by 8 bytes.
+ *  Pieces are made for as many. */
 static inline bool spmmi_csr_is_roomy(int64_t n)
 {
     return n > 16 && (n % 2 != 0 || n > 64);
