@@ -11,8 +11,8 @@
 #
 #   SPMM_TOOLS       of "memcheck racecheck initcheck synccheck", default all
 #   SPMM_TESTS       names of tests, default all with kernels, among them test_ranks, for which 2 to
-#                    4 ranks share one grid; under two ranks also test_plan, test_push and
-#                    test_transport where two GPUs are visible
+#                    4 ranks share one grid; test_plan, test_push and test_transport run under two
+#                    ranks as well, where two GPUs are visible
 #   SPMM_BUILD_DIR   default build/cuda
 #   JOBS             runs at a time, default one for every two cores, 10 at most for each visible
 #                    GPU
@@ -68,11 +68,14 @@ check() { # TOOL RANKS TEST; one line, and what was found
 }
 
 runs=()
-if [ ${#gpus[@]} -ge 2 ] && [ -z "${SPMM_TESTS:-}" ]; then
-    for tool in "${tools[@]}"; do
-        runs+=("$tool 2 test_plan" "$tool 2 test_push" "$tool 2 test_transport")
-    done
-fi
+wanted=" ${SPMM_TESTS:-test_plan test_push test_transport} "
+for test in test_plan test_push test_transport; do
+    if [ ${#gpus[@]} -ge 2 ] && [[ $wanted == *" $test "* ]]; then
+        for tool in "${tools[@]}"; do
+            runs+=("$tool 2 $test")
+        done
+    fi
+done
 for test in "${names[@]}"; do
     for tool in "${tools[@]}"; do
         runs+=("$tool 1 $test")
