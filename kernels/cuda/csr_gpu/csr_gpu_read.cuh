@@ -111,16 +111,38 @@ struct CsrReader {
         return kEdge && __any_sync(kAllLanes, tile.col == A.last_col);
     }
 
+    /** Rows of B of which some are the last one.  Its pieces are put together, which waits for
+     *  them: all other rows are under way then. */
+    __device__ __forceinline__ void load_with_last(const Tile &tile, int at,
+                                                   Read (&to)[kUnroll][kLoads]) const
+    {
+        if constexpr (kPieces) {
+#pragma unroll
+            for (int i = 0; i < kUnroll; i++) {
+                const int32_t col = __shfl_sync(kAllLanes, tile.col, at + i, kLanes);
+
+                if (col != A.last_col) {
+                    load_row(col, to[i]);
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < kUnroll; i++) {
+            const int32_t col = __shfl_sync(kAllLanes, tile.col, at + i, kLanes);
+
+            if (!kPieces || col == A.last_col) {
+                load_last_row(col, to[i][0]);
+            }
+        }
+    }
+
     /** Rows of B of kUnroll entries from lane @p at on. */
     __device__ __forceinline__ void load_rows(const Tile &tile, int at, bool last,
                                               Read (&to)[kUnroll][kLoads]) const
     {
         if constexpr (kEdge) {
             if (last) {
-#pragma unroll
-                for (int i = 0; i < kUnroll; i++) {
-                    load_last_row(__shfl_sync(kAllLanes, tile.col, at + i, kLanes), to[i][0]);
-                }
+                load_with_last(tile, at, to);
                 return;
             }
         }

@@ -8,6 +8,7 @@ from results import code, geomean, one, rows, select, values
 
 PAGE = "docs/explanation/engines/csr_gpu.md"
 TRIED = "docs/explanation/engines/tried.md"
+ENDS = {"32f": 4, "16f": 8}  # elements of 16 bytes
 FOLDER = "trials/csr_gpu/"
 
 
@@ -225,10 +226,30 @@ def edges(page):
               f"{fig(far['pieces'] - far['unguarded'], 0)} the question")
 
 
+def edges_last(page):
+    """The last row of B behind the others; fewer warps at even widths."""
+    def over(form, kind, padding):
+        return values([r for r in rows(FOLDER + "edges_last.tsv") if (r["form"], r["type"],
+                       r["rows"]) == (form, kind, padding) and r["N"] % ENDS[kind]],
+                      "before", over="us")
+
+    single, half = over("put_off", "32f", "padded"), over("put_off", "16f", "padded")
+    few = over("fewer_warps", "32f", "padded")
+    free = over("fewer_warps", "32f", "tight")
+    page.says(f"{fig(geomean(single))} of the time in FP32, {fig(min(single))} at least",
+              f"{fig(geomean(half))} in FP16, {fig(min(half))} at least",
+              f"{fig(geomean(few))} of the time where rows are padded to 16 bytes, but "
+              f"{fig(geomean(free))} where nobody pads, at most {fig(max(free))}")
+    page.noted("definition", "30 waits less", "six matrices, N = 9 to 128",
+               "even N from 18 to 62", "Registers of 32 warps, and pieces for these",
+               "read by 8 bytes, with registers of 40 warps", "with pieces for 40 warps")
+
+
 def quote(pages):
     variants(pages[TRIED])
     packed(pages[TRIED])
     bands(pages[TRIED])
     places(pages[TRIED])
-    for part in (short_pieces, stores, tiles, stores_tc, old_new, stamps, account, edges):
+    for part in (short_pieces, stores, tiles, stores_tc, old_new, stamps, account, edges,
+                 edges_last):
         part(pages[PAGE])

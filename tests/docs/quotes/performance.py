@@ -126,35 +126,36 @@ def one_gpu(page):
     any_width(page)
 
 
+def over_next(us, step, whole):
+    """Times over those of the next multiple of a step, N = 9 to 127: (ratio, matrix, N)."""
+    return [(time / us[m, -(-n // step) * step], m, n) for (m, n), time in us.items()
+            if 8 < n < 128 and n % step and whole(n)]
+
+
 def edges(page):
-    """Widths that end within 16 bytes, over the next multiple of 8: now, and before."""
-    slower, own = [], []  # kernels for edges where n has none
-    for title, kind, whole in (("FP64", "64f", 2), ("FP32", "32f", 4)):
-        us = {(r["matrix"], r["N"]): r for r in rows("trials/csr_gpu/edges.tsv")
-              if r["type"] == kind}
-        least = {at: min(r["us"], r["before"]) if r["engine"] in ("bittcf", "dmma")
-                 and r["engine"] == r["before_engine"] else r["us"] for at, r in us.items()}
-        slower += [r["us"] / least[at] for at, r in us.items() if at[1] % whole == 0]
-        own.append(geomean([r["us"] / least[m, -(-n // 8) * 8] for (m, n), r in us.items()
-                            if 8 < n < 128 and n % whole]))
-        cells = []
-        for column in ("us", "before"):
-            ratio = [r[column] / us[m, -(-n // 8) * 8][column] for (m, n), r in us.items()
-                     if 8 < n < 128 and n % whole]
-            cells.append(f"{fig(geomean(ratio))}, {fig(max(ratio))}")
-        page.row(title, *cells)
-    page.says(f"up to {fig(max(slower))} times as long as by",
-              f"the means are {fig(own[0])} and {fig(own[1])}")
-    half = {(r["matrix"], r["N"]): r for r in rows("trials/csr_gpu/edges_half.tsv")}
-    us, before = ([r[by] / half[m, -(-n // 16) * 16][by] for (m, n), r in half.items()
-                   if 8 < n < 128 and n % 8] for by in ("us", "before"))
-    packed = [r["packed"] / r["us"] for r in half.values() if r["packed"] is not None]
-    assert max((r["us"] / half[m, -(-n // 16) * 16]["us"], m) for (m, n), r in half.items()
-               if 8 < n < 128 and n % 8)[1] == "delaunay_n16"
-    page.says(f"take {fig(geomean(us))} times as long as with the next multiple of 16, at most "
-              f"{fig(max(us))}", f"{fig(geomean(before))} times, at most {fig(max(before))}",
-              f"take {fig(geomean(packed))} times as long as with it, at most {fig(max(packed))}")
-    page.noted("definition", "Without padding, N = 15, 31, 63 and\n127")
+    """Widths over the next multiple of 8 or 16, where they end within 16 bytes and where not."""
+    most = {}
+    for title, kind, name, column, step in (
+        ("FP64", "64f", "engines/widths.tsv", "us", 8),
+        ("FP32", "32f", "engines/widths.tsv", "us", 8),
+        ("FP16", "16f", "trials/csr_gpu/edges_half.tsv", "last", 16),
+    ):
+        elements = {"64f": 2, "32f": 4, "16f": 8}[kind]
+        us = {(r["matrix"], r["N"]): r[column] for r in rows(name)
+              if r["type"] == kind and r[column] is not None}
+        found = [over_next(us, step, lambda n: n % elements != 0),
+                 over_next(us, step, lambda n: n % elements == 0)]
+        page.row(title, *(f"{fig(geomean([x for x, _, _ in part]))}, {fig(max(part)[0])}"
+                          for part in found))
+        most[kind] = max(found[0])[1:]
+    assert most == {"64f": ("dlmc_tr_ffn1_mp80", 73), "32f": ("delaunay_n16", 50),
+                    "16f": ("dlmc_tr_ffn1_mp80", 127)}, most
+    page.noted("definition", "on delaunay_n16 at N = 50", "where N = 128 takes `dense` and 127")
+    half = rows("trials/csr_gpu/edges_half.tsv")
+    packed = [r["packed"] / r["us"] for r in half if r["packed"] is not None]
+    page.says(f"take {fig(geomean(packed))} times as long in FP16 as with it, at most "
+              f"{fig(max(packed))}")
+    page.noted("definition", "Without padding, N = 15, 31, 63 and 127")
 
 
 def free_ratio(r):
@@ -168,21 +169,7 @@ def free_ratio(r):
 
 def any_width(page):
     """Times over those of the next multiple of 8: aligned widths, and others."""
-    found = {}
-    for kind, whole in (("64f", 2), ("32f", 4)):
-        us = {(r["matrix"], r["N"]): r["us"] for r in rows("engines/widths.tsv")
-              if r["type"] == kind}
-        for (matrix, n), time in us.items():
-            up = -(-n // 8) * 8
-            if n > 8 and n < up and (matrix, up) in us:
-                found.setdefault((kind, n % whole == 0), []).append(time / us[matrix, up])
-    mean = {key: geomean(v) for key, v in found.items()}
-    assert fig(mean["64f", True]) == fig(mean["32f", True])
     edges(page)
-    page.says(
-        f"Whole 16 bytes take {fig(mean['64f', True])} times as long as the next multiple of 8 in "
-        f"FP64 and FP32, at most {fig(max(found['64f', True]))} and "
-        f"{fig(max(found['32f', True]))}.")
     free = {kind: [free_ratio(r) for r in rows("trials/csr_gpu/unaligned.tsv") if r["type"] == kind]
             for kind in ("64f", "32f")}
     packed = values(rows("trials/csr_gpu/widths_packed.tsv"), "aligned", over="packed")
@@ -200,8 +187,9 @@ def any_width(page):
     page.noted("definition", "slices of 32 columns between 96 and 112: N = 100",
                "and one H100, and 116 to 124")
     page.noted("definition", "multiples of 16 bytes, `csr-gpu`", "read them 16 bytes at a time",
-               "the next multiple of 8, default plans", "N = 9 to 127", "ends within 16 bytes",
-               "| type | 16 bytes at a time |", "padded to 16 bytes in FP64",
+               "the next multiple of 8, in FP16 of 16", "N = 9 to 127, H100",
+               "| type | N ends within 16 bytes | whole 16 bytes |", "even widths\nup to 64",
+               "multiples of 4 keep", "padded to 16 bytes in FP64",
                "8 bytes at a time up to N = 64 and 128", "`csr-gpu` in FP32 and 16 bits",
                "before rows were read 16 bytes at a time", "whole 16 bytes are worth it")
 
