@@ -32,8 +32,11 @@ if(SPMM_ENABLE_CUDA)
 endif()
 if(NOT BUILD_SHARED_LIBS)
   install(FILES cmake/FindMETIS.cmake cmake/FindNCCL.cmake cmake/FindPTSCOTCH.cmake
-    cmake/mpi_of_library.cmake DESTINATION ${spmm_cmake_dir})
+    DESTINATION ${spmm_cmake_dir})
 endif()
+# So do the examples, wherever they are built.
+install(FILES cmake/FindPETSC.cmake cmake/FindHYPRE.cmake cmake/mpi_of_library.cmake
+  DESTINATION ${spmm_cmake_dir})
 configure_package_config_file(cmake/spmm_distConfig.cmake.in spmm_distConfig.cmake
   INSTALL_DESTINATION ${spmm_cmake_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(spmm_distConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -82,6 +82,12 @@ run cmake -S "$examples" -B "$work/outside/examples" -G Ninja -DCMAKE_PREFIX_PAT
     "${mpi[@]}"
 run cmake --build "$work/outside/examples"
 run "$mpirun" -n 2 "$work/outside/examples/01_own_csr_rows"
+# All that the build found is found from outside, too.
+for example in petsc_shell hypre_blocks; do
+    if [ -x "$build/examples/$example" ]; then
+        run "$mpirun" -n 2 "$work/outside/examples/$example"
+    fi
+done
 languages="C, C++"
 if [ -x "$build/examples/06_fortran" ]; then
     run "$mpirun" -n 2 "$work/outside/examples/06_fortran"
