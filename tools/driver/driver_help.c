@@ -13,10 +13,9 @@ static const char help_input[] =
     "C = alpha * op(A) * B + beta * C.  Print what was chosen and how long it took.\n"
     "\n"
     "Input (one of the two):\n"
-    "  -m, --matrix FILE        Matrix Market (.mtx, .mtx.gz), binary CSR (.csr) or PETSc's "
-    "binary\n"
-    "                             format, with their values; binary CSR without values, which are\n"
-    "                             random then, and DLMC (.smtx), where they are 1\n"
+    "  -m, --matrix FILE        Matrix Market (.mtx, .mtx.gz), binary CSR (.csr), PETSc's binary\n"
+    "                             format, HDF5 (binsparse); binary CSR without values, which\n"
+    "                             are random then, and DLMC (.smtx), where they are 1\n"
     "  -g, --generate SPEC      kind:key=value,..., each kind also with shuffle=1 "
     "(docs/reference/generators.md):\n"
     "                             rmat:scale=16,degree=16\n"
@@ -34,8 +33,8 @@ static const char help_input[] =
     "Product:\n"
     "  -n, --columns N          columns of B and C (default 64)\n"
     "  -t, --type TYPE          storage: 64f (default), 32f, 16f, 16bf, complex 64c, 32c\n"
-    "  -c, --compute MODE       arithmetic: 64f, 32f, 32f-fast-tf32 (default: 64f for 64f, else "
-    "32f)\n"
+    "  -c, --compute MODE       arithmetic: 64f, 32f, 32f-fast-tf32 (default: 64f for 64f, 64c;\n"
+    "                             else 32f)\n"
     "  -o, --op n|t|h           A, its transpose or conjugate transpose (default n)\n"
     "  -l, --layout row|col     storage order of B and C (default row)\n"
     "  -a, --alpha X            (default 1)\n"
@@ -48,14 +47,15 @@ static const char help_plan[] =
     "  -d, --device KIND        cpu or cuda\n"
     "  -e, --engine NAME        local format and kernels, see --list-engines\n"
     "  -x, --transport NAME     how halo rows travel, see --list-transports\n"
-    "  -p, --partition METHOD   keep, block, metis, ptscotch or file:PATH, see\n"
+    "  -p, --partition METHOD   keep, block, metis, ptscotch, one or file:PATH, see\n"
     "                             --list-partitioners\n"
-    "      --objective vol|cut  what metis minimises: communication volume or cut edges (default:\n"
+    "      --objective vol|cut  what metis minimises: rows to send or cut entries (default:\n"
     "                             vol; cut where metis is sooner done and no worse; ptscotch\n"
     "                             knows only cut)\n"
     "      --imbalance X        bound for metis and ptscotch: largest / mean entries per rank\n"
     "                             (default 1.03)\n"
-    "      --balance WHAT       equal shares of time, measured time or entries (default entries)\n"
+    "      --balance WHAT       ranks get equal shares of: entries (default), predicted time\n"
+    "                             (time), or time measured once (measured)\n"
     "      --use-fewer-ranks    all rows to the first rank where that is predicted to be faster\n"
     "      --write-partition PATH  write the part of each row, for --partition file:PATH\n"
     "      --reorder METHOD     order in which a rank takes its rows: none, affinity, "
@@ -90,7 +90,9 @@ static const char help_plan[] =
     "                             not timed\n"
     "      --timeout S          fail if an exchange takes longer than S seconds, or set-up waits "
     "for a\n"
-    "                             rank for S + 5 (default: no limit)\n"
+    "                             rank for S + 5 (default: no limit)\n";
+
+static const char help_run[] =
     "\n"
     "Run and report:\n"
     "  -w, --warmup K           products before timing (default 2)\n"
@@ -120,4 +122,5 @@ void driver_print_help(FILE *out)
 {
     (void)fputs(help_input, out);
     (void)fputs(help_plan, out);
+    (void)fputs(help_run, out);
 }
