@@ -61,8 +61,9 @@ typedef struct {
                            hour longer for rank 0 where it works alone: METIS, gzip, .smtx */
     int    nccl_ctas; /**< most thread blocks, each on a multiprocessor of its own, that
                                        one exchange of transport nccl may take from the products
-                                       that run meanwhile; 0: NCCL's choice (at most 32 as of 2.28).
-                                       Fewer than the links need slow the exchange down */
+                                       that run meanwhile, 1 .. 64; 0: NCCL's choice (at most 32 as
+                                       of 2.28).  Fewer than the links need slow the exchange
+                                       down */
     int    check;     /**< local; nonzero on any rank, or SPMM_CHECK=1 in its environment: products,
                            new values and spmm_plan_resync(), too, compare their arguments over the
                            ranks first, in one small reduction, and so wait for all ranks; all ranks

@@ -22,8 +22,9 @@ typedef struct {
     spmm_compute_t compute;     /**< AUTO: 64F for FP64, complex too, 32F for all other types */
     spmm_type_t    c_type;      /**< AUTO: the type of A and B; FP32 possible for 16-bit A and B */
     const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",
-                                     "metis", "ptscotch", "auto", "file:PATH": the plan has its
-                                     own layout, see spmm_plan_get_layout() */
+                                     "metis", "ptscotch", "auto", "one" (the first rank has
+                                     all), "file:PATH": the plan has its own layout, see
+                                     spmm_plan_get_layout() */
     const char    *objective;   /**< of metis: "vol" or "cut"; NULL: vol, but cut for very uneven
                                      degrees in 32 parts or more, and for more than 2^22 edges in
                                      two; of ptscotch: "cut" (NULL) */
@@ -103,7 +104,7 @@ typedef struct {
                              a row of the other kind move to the other rank, so new values come by
                              spmm_matrix_update_values() alone.  Not for reproducible plans, option
                              graph and schedule "allgather".  NULL or "auto": "both" on CPUs of
-                             several nodes where it is predicted to take less than 0.8 of the time
+                             several nodes where it is predicted to take less than 0.92 of the time
                              between them, unless no row moves to another rank; else "rows" */
     spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
                                 FP32, 32F where it is in FP64.  Half the bytes, and in C a further
@@ -164,7 +165,7 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  products run several of them: each is right, but bits may differ from call to call within the
  *  first 64 products, and not after them.  Calls of fewer columns than planned count, but find
  *  nothing out.  Up to seven formats are held for each block meanwhile, those beside the first
- *  within 1 MiB and four times what the block takes as CSR, on the device and on the host each.
+ *  within 8 MiB and four times what the block takes as CSR, on the device and on the host each.
  *  What has lost is freed by the next call of spmm_plan_update_values(),
  *  spmm_matrix_update_values(), spmm_plan_scatter(), spmm_plan_gather() or spmm_plan_resync(),
  *  never by an execute.

@@ -50,8 +50,9 @@ class Plan(Resource):
         Of B and C: "auto", that of A; the complex one of a real A, whose blocks are multiplied as
         they lie.
     partition : str
-        "keep": rows stay with their ranks.  "block", "metis", "ptscotch", "auto", "file:PATH": the
-        plan has its own `layout`, and `scatter` and `gather` move blocks.
+        "keep": rows stay with their ranks.  "block", "metis", "ptscotch", "auto", "one" (the first
+        rank has all), "file:PATH": the plan has its own `layout`, and `scatter` and `gather` move
+        blocks.
     objective : str, optional
         Of metis, "vol" or "cut".
     imbalance : float
@@ -300,7 +301,8 @@ class Plan(Resource):
         Raises
         ------
         UnsupportedError
-            where the partition is not "keep"
+            where the partition is not "keep", with cover "both", and for op "t" and "h" of a
+            reproducible plan
         """
         seen = view(values, "values")
         address = ranges(seen, "values", self.matrix.info.local_nnz, (self.matrix.dtype,),
