@@ -22,18 +22,9 @@ def main():
         efficiency = "%.3f" % (speed / first[name]) if first[name] > 0 else "-"  # without entries
         verify = report["verify"]  # null unless asked for
         verified = "-" if verify is None else "yes" if verify["passed"] else "no"
-        row = [
-    name,
-    report["ranks"],
-    report["matrix"]["nnz"],
-    "%.4f" %
-    report["time"]["total_ms"],
-    "%.2f" %
-    report["gflops"],
-    efficiency,
-    report["engine"],
-    report["transport"],
-     verified]
+        row = [name, report["ranks"], report["matrix"]["nnz"],
+               "%.4f" % report["time"]["total_ms"], "%.2f" % report["gflops"], efficiency,
+               report["engine"], report["transport"], verified]
         print("\t".join(map(str, row)))
 
 

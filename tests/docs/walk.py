@@ -50,14 +50,8 @@ def run(command, where, env):
 def prepare(where, full):
     """The repository as a stranger has it; with the finished build unless full."""
     if full:
-        files = subprocess.run(["git",
-    "ls-files",
-    "-co",
-    "--exclude-standard"],
-    cwd=ROOT,
-    check=True,
-    text=True,
-     stdout=subprocess.PIPE).stdout.splitlines()
+        files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
+                               check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
         for name in files:
             if (ROOT / name).is_file():
                 (where / name).parent.mkdir(parents=True, exist_ok=True)
