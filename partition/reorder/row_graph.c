@@ -7,8 +7,13 @@
 #include "cpu/cpu_kernels.h"
 #include "matrix/generate/shuffle.h"
 
-spmm_status_t spmmi_columns_create(spmm_env_t *env, const spmm_csr_t *block, const int32_t *place,
-                                   int32_t n_places, spmm_columns_t *columns)
+/* The pattern of a block by columns. */
+typedef struct {
+    int64_t *ptr; /* [n_cols + 1], owned */
+    int32_t *row; /* [nnz], owned: the rows with an entry in each column, ascending */
+} columns_t;
+
+static spmm_status_t make_columns(spmm_env_t *env, const spmm_csr_t *block, columns_t *columns)
 {
     const int64_t nnz = spmmi_csr_nnz(block);
     int64_t      *ptr;
@@ -22,36 +27,29 @@ spmm_status_t spmmi_columns_create(spmm_env_t *env, const spmm_csr_t *block, con
         return spmmi_fail_memory(&env->err, nnz, sizeof *row, "the columns of a block");
     }
     /* Counting sort; ptr[c + 1] runs from the start of column c to its end. */
-    for (int32_t p = 0; p < n_places; p++) {
-        const int32_t i = place == NULL ? p : place[p];
-
-        for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
-            ptr[block->col_idx[k] + 2]++;
-        }
+    for (int64_t k = 0; k < nnz; k++) {
+        ptr[block->col_idx[k] + 2]++;
     }
     for (int32_t c = 0; c < block->n_cols; c++) {
         ptr[c + 2] += ptr[c + 1];
     }
-    for (int32_t p = 0; p < n_places; p++) {
-        const int32_t i = place == NULL ? p : place[p];
-
+    for (int32_t i = 0; i < block->n_rows; i++) {
         for (int64_t k = block->row_ptr[i]; k < block->row_ptr[i + 1]; k++) {
-            row[ptr[block->col_idx[k] + 1]++] = p;
+            row[ptr[block->col_idx[k] + 1]++] = i;
         }
     }
-    *columns = (spmm_columns_t){.ptr = ptr, .row = row};
+    *columns = (columns_t){.ptr = ptr, .row = row};
     return SPMM_OK;
 }
 
-void spmmi_columns_free(spmm_columns_t *columns)
+static void free_columns(columns_t *columns)
 {
     spmmi_free_all(columns->ptr, columns->row);
-    memset(columns, 0, sizeof *columns);
 }
 
 /* Union of row @p i and column @p i without @p i itself; returns its length.  @p out NULL: only
  * count. */
-static int64_t merge_row(const spmm_csr_t *a, const spmm_columns_t *t, int32_t i, int32_t *out)
+static int64_t merge_row(const spmm_csr_t *a, const columns_t *t, int32_t i, int32_t *out)
 {
     int64_t k = a->row_ptr[i], l = t->ptr[i], count = 0;
 
@@ -73,7 +71,7 @@ static int64_t merge_row(const spmm_csr_t *a, const spmm_columns_t *t, int32_t i
     return count;
 }
 
-static spmm_status_t symmetric(spmm_env_t *env, const spmm_csr_t *a, const spmm_columns_t *t,
+static spmm_status_t symmetric(spmm_env_t *env, const spmm_csr_t *a, const columns_t *t,
                                int threads, spmm_row_graph_t *graph)
 {
     const int     team = spmmi_cpu_team(threads);
@@ -97,7 +95,7 @@ static spmm_status_t symmetric(spmm_env_t *env, const spmm_csr_t *a, const spmm_
     return SPMM_OK;
 }
 
-static spmm_status_t bipartite(spmm_env_t *env, const spmm_csr_t *a, const spmm_columns_t *t,
+static spmm_status_t bipartite(spmm_env_t *env, const spmm_csr_t *a, const columns_t *t,
                                spmm_row_graph_t *graph)
 {
     const int64_t nnz = spmmi_csr_nnz(a);
@@ -121,12 +119,12 @@ static spmm_status_t bipartite(spmm_env_t *env, const spmm_csr_t *a, const spmm_
 spmm_status_t spmmi_row_graph_create(spmm_env_t *env, const spmm_csr_t *block, int threads,
                                      spmm_row_graph_t *graph)
 {
-    const bool     square = block->n_rows == block->n_cols;
-    spmm_columns_t columns;
-    spmm_status_t  status;
+    const bool    square = block->n_rows == block->n_cols;
+    columns_t     columns;
+    spmm_status_t status;
 
     memset(graph, 0, sizeof *graph);
-    SPMM_TRY(spmmi_columns_create(env, block, NULL, block->n_rows, &columns));
+    SPMM_TRY(make_columns(env, block, &columns));
     graph->n_vertices = square ? block->n_rows : block->n_rows + block->n_cols;
     if (SPMM_NEW(graph->ptr, (int64_t)graph->n_vertices + 1) == NULL) {
         status = spmmi_fail_memory(&env->err, graph->n_vertices, sizeof *graph->ptr,
@@ -135,7 +133,7 @@ spmm_status_t spmmi_row_graph_create(spmm_env_t *env, const spmm_csr_t *block, i
         status = square ? symmetric(env, block, &columns, threads, graph)
                         : bipartite(env, block, &columns, graph);
     }
-    spmmi_columns_free(&columns);
+    free_columns(&columns);
     if (status != SPMM_OK) {
         spmmi_row_graph_free(graph);
     }

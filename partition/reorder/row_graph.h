@@ -28,16 +28,4 @@ static inline int64_t spmmi_row_graph_degree(const spmm_row_graph_t *graph, int3
 spmm_status_t spmmi_row_graph_by_degree(spmm_env_t *env, const spmm_row_graph_t *graph,
                                         int32_t *order);
 
-/** The pattern of a block by columns. */
-typedef struct {
-    int64_t *ptr; /**< [n_cols + 1], owned */
-    int32_t *row; /**< [nnz], owned: places of the rows with an entry in each column, ascending */
-} spmm_columns_t;
-
-/** @p place: row of each place, NULL for the order of @p block; rows that are in none of the
- *  @p n_places are left out. */
-spmm_status_t spmmi_columns_create(spmm_env_t *env, const spmm_csr_t *block, const int32_t *place,
-                                   int32_t n_places, spmm_columns_t *columns);
-void          spmmi_columns_free(spmm_columns_t *columns);
-
 #endif /* SPMM_PARTITION_ROW_GRAPH_H */

@@ -53,7 +53,7 @@ int driver_parse_int(driver_job_t *job, const char *option, const char *text, in
     return DRIVER_GOOD;
 }
 
-int driver_parse_seed(driver_job_t *job, const char *option, const char *text, uint64_t *value)
+static int parse_seed(driver_job_t *job, const char *option, const char *text, uint64_t *value)
 {
     char *end = NULL;
 
@@ -68,7 +68,8 @@ int driver_parse_seed(driver_job_t *job, const char *option, const char *text, u
     return DRIVER_GOOD;
 }
 
-int driver_parse_real(driver_job_t *job, const char *option, const char *text, double least,
+/* A finite number, at least @p least. */
+static int parse_real(driver_job_t *job, const char *option, const char *text, double least,
                       double *value)
 {
     char *end = NULL;
@@ -132,9 +133,9 @@ static int take(driver_job_t *job, const driver_option_t *o, int argc, char **ar
     case DRIVER_INT:
         return driver_parse_int(job, o->name, optarg, o->least, o->most, o->to);
     case DRIVER_SEED:
-        return driver_parse_seed(job, o->name, optarg, o->to);
+        return parse_seed(job, o->name, optarg, o->to);
     case DRIVER_REAL:
-        return driver_parse_real(job, o->name, optarg, o->from, o->to);
+        return parse_real(job, o->name, optarg, o->from, o->to);
     case DRIVER_CALL:
         return o->call(job, optarg, o->to);
     }

@@ -13,10 +13,6 @@ int driver_parse_word(driver_job_t *job, const char *option, const char *text,
 /** A whole number in [least, most]. */
 int driver_parse_int(driver_job_t *job, const char *option, const char *text, int64_t least,
                      int64_t most, int64_t *value);
-int driver_parse_seed(driver_job_t *job, const char *option, const char *text, uint64_t *value);
-/** A finite number, at least @p least. */
-int driver_parse_real(driver_job_t *job, const char *option, const char *text, double least,
-                      double *value);
 
 /** What an option's value is. */
 typedef enum {

@@ -48,7 +48,8 @@ static spmm_status_t build_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
     return SPMM_OK;
 }
 
-spmm_blockset_t spmmi_plan_blockset_here(const spmm_plan_t *plan, spmm_blockset_t blockset)
+/* What this rank needs where the schedule asks for @p blockset. */
+static spmm_blockset_t blockset_here(const spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     return plan->exchange.alone && blockset != SPMM_BLOCKSET_GATHERED ? SPMM_BLOCKSET_SPLIT
                                                                       : blockset;
@@ -93,7 +94,7 @@ static void drop_blockset(spmm_plan_t *plan, spmm_blockset_t f)
 static spmm_status_t make_all(spmm_plan_t *plan, spmm_blockset_t blockset,
                               const spmm_plan_options_t *o)
 {
-    SPMM_TRY(spmmi_agree(plan->env, make_here(plan, spmmi_plan_blockset_here(plan, blockset), o)));
+    SPMM_TRY(spmmi_agree(plan->env, make_here(plan, blockset_here(plan, blockset), o)));
     if (blockset == SPMM_BLOCKSET_GATHERED && plan->exchange.gather == NULL) {
         const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
 
@@ -107,7 +108,7 @@ static spmm_status_t make_all(spmm_plan_t *plan, spmm_blockset_t blockset,
 spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, spmm_blockset_t blockset,
                                        const spmm_plan_options_t *o)
 {
-    const spmm_blockset_t here   = spmmi_plan_blockset_here(plan, blockset);
+    const spmm_blockset_t here   = blockset_here(plan, blockset);
     const spmm_status_t   status = make_all(plan, blockset, o);
 
     if (status == SPMM_OK) {
@@ -124,7 +125,7 @@ void spmmi_plan_drop_blocksets(spmm_plan_t *plan, const bool keep[SPMM_BLOCKSETS
     bool here[SPMM_BLOCKSETS] = {false};
 
     for (int f = 0; f < SPMM_BLOCKSETS; f++) {
-        here[spmmi_plan_blockset_here(plan, (spmm_blockset_t)f)] |= keep[f];
+        here[blockset_here(plan, (spmm_blockset_t)f)] |= keep[f];
     }
     for (int f = 0; f < SPMM_BLOCKSETS; f++) {
         if (!here[f]) {
@@ -139,8 +140,7 @@ void spmmi_plan_drop_blocksets(spmm_plan_t *plan, const bool keep[SPMM_BLOCKSETS
 
 const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan)
 {
-    const spmm_blockset_t blockset =
-        spmmi_plan_blockset_here(plan, plan->choice.schedule->blockset);
+    const spmm_blockset_t blockset = blockset_here(plan, plan->choice.schedule->blockset);
 
     return blockset == SPMM_BLOCKSET_SPLIT ? &plan->blocks.local
                                            : &plan->blocks.joined[blockset].block;
