@@ -39,6 +39,11 @@ bool spmmi_candidate_is_auto(const char *name)
     return name == NULL || strcmp(name, "auto") == 0;
 }
 
+bool spmmi_candidate_is_named(const char *name, const char *one)
+{
+    return name != NULL && strcmp(name, one) == 0;
+}
+
 int spmmi_candidate_find(const spmm_candidate_t *list, int n, const char *name)
 {
     for (int k = 0; k < n; k++) {

@@ -43,6 +43,8 @@ void spmmi_candidate_leave_out(spmm_candidate_t *c, const char *format, ...)
 int spmmi_candidate_least(const spmm_candidate_t *list, int n, int but);
 /** Has nobody named one? */
 bool spmmi_candidate_is_auto(const char *name);
+/** Has somebody named @p one? */
+bool spmmi_candidate_is_named(const char *name, const char *one);
 /** The one of that name; -1: none. */
 int spmmi_candidate_find(const spmm_candidate_t *list, int n, const char *name);
 /** SPMM_ERR_UNSUPPORTED with its reason where it is not usable.

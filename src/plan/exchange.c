@@ -17,11 +17,6 @@ static size_t row_bytes_of(const spmm_plan_t *plan)
     return (size_t)plan->n * plan->sent_size;
 }
 
-static bool is_named(const char *levels, const char *name)
-{
-    return levels != NULL && strcmp(levels, name) == 0;
-}
-
 static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const spmm_schedule_t *named = o->schedule == NULL ? NULL : spmmi_schedule_find(o->schedule);
@@ -30,7 +25,7 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
         .row_bytes = row_bytes_of(plan),
         .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
         .same      = named != NULL && named->blockset == SPMM_BLOCKSET_GATHERED,
-        .packed    = is_named(o->levels, "node") || spmmi_plan_rounds(plan)};
+        .packed    = spmmi_candidate_is_named(o->levels, "node") || spmmi_plan_rounds(plan)};
     spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW_ZERO(plan->choice.transports, spmmi_n_transports) == NULL) {
@@ -50,10 +45,10 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
 /* May there be two levels?  By what is equal on all ranks. */
 static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, char why[SPMM_WHY])
 {
-    const bool named = is_named(o->levels, "node");
+    const bool named = spmmi_candidate_is_named(o->levels, "node");
 
     why[0] = '\0';
-    if (is_named(o->levels, "flat")) {
+    if (spmmi_candidate_is_named(o->levels, "flat")) {
         (void)snprintf(why, SPMM_WHY, "is not asked for");
     } else if (o->graph != 0) {
         (void)snprintf(why, SPMM_WHY, "is not captured: leave out option graph");
@@ -98,7 +93,8 @@ static spmm_status_t compare_levels(spmm_plan_t *plan, const spmm_plan_options_t
     SPMM_TRY(spmmi_levels_create(plan->shared, plan->exchange.transport, &need, &levels));
     plan->exchange.levels = levels; /* freed with the plan */
     status                = predict(plan, levels, choice);
-    choice->chosen = is_named(o->levels, "node") || choice->node_s < clear_gain * choice->flat_s;
+    choice->chosen =
+        spmmi_candidate_is_named(o->levels, "node") || choice->node_s < clear_gain * choice->flat_s;
     if (status == SPMM_OK && choice->chosen) {
         status = spmmi_levels_open(levels);
         if (status == SPMM_OK) {
@@ -119,7 +115,7 @@ static spmm_status_t choose_levels(spmm_plan_t *plan, const spmm_plan_options_t 
     if (may_level(plan, o, choice->why)) {
         return compare_levels(plan, o);
     }
-    return is_named(o->levels, "node")
+    return spmmi_candidate_is_named(o->levels, "node")
                ? spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "levels node %s", choice->why)
                : SPMM_OK;
 }

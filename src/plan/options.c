@@ -177,52 +177,59 @@ static spmm_status_t check_halo_type(const spmm_plan_t *plan, const spmm_plan_op
         why = "rounds rows of B, and op T and H send sums";
     } else if (plan->reproducible) {
         why = "is not for reproducible plans: which rows are rounded depends on the partition";
-    } else if (o->schedule != NULL && strcmp(o->schedule, "allgather") == 0) {
+    } else if (spmmi_candidate_is_named(o->schedule, "allgather")) {
         why = "is not for schedule allgather";
     }
     return why == NULL ? SPMM_OK
                        : spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "halo_type %s", why);
 }
 
-static spmm_status_t check_schedule(const spmm_plan_t *plan, const char *name)
+/* @p words: all but auto, up to a NULL. */
+static bool is_one_of(const char *name, const char *const words[])
 {
-    if (name == NULL || strcmp(name, "auto") == 0 || spmmi_schedule_find(name) != NULL) {
-        return SPMM_OK;
+    bool found = spmmi_candidate_is_auto(name);
+
+    for (int k = 0; words[k] != NULL && !found; k++) {
+        found = strcmp(name, words[k]) == 0;
     }
-    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                      "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
-                      name);
+    return found;
 }
 
-static spmm_status_t check_levels(const spmm_plan_t *plan, const char *levels)
+static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    if (levels == NULL || strcmp(levels, "auto") == 0 || strcmp(levels, "flat") == 0 ||
-        strcmp(levels, "node") == 0) {
-        return SPMM_OK;
+    static const char *const levels[]   = {"flat", "node", NULL};
+    static const char *const covers[]   = {"rows", "both", NULL};
+    static const char *const balances[] = {"time", "entries", "measured", NULL};
+    spmm_error_t            *err        = &plan->env->err;
+
+    if (!spmmi_candidate_is_auto(o->schedule) && spmmi_schedule_find(o->schedule) == NULL) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
+                          o->schedule);
     }
-    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                      "there are no levels \"%.60s\"; there are flat, node, and auto", levels);
+    if (!is_one_of(o->levels, levels)) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "there are no levels \"%.60s\"; there are flat, node, and auto",
+                          o->levels);
+    }
+    if (!is_one_of(o->cover, covers)) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
+                          "there is no cover \"%.60s\"; there are rows, both, and auto", o->cover);
+    }
+    if (!is_one_of(o->balance, balances)) {
+        return spmmi_fail(
+            err, SPMM_ERR_ARGUMENT,
+            "there is no balance \"%.60s\"; there are time, entries, measured, and auto",
+            o->balance);
+    }
+    return SPMM_OK;
 }
 
-static spmm_status_t check_cover(const spmm_plan_t *plan, const char *cover)
+static spmm_status_t check(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    if (cover == NULL || strcmp(cover, "auto") == 0 || strcmp(cover, "rows") == 0 ||
-        strcmp(cover, "both") == 0) {
-        return SPMM_OK;
-    }
-    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                      "there is no cover \"%.60s\"; there are rows, both, and auto", cover);
-}
-
-static spmm_status_t check_balance(const spmm_plan_t *plan, const char *balance)
-{
-    if (balance == NULL || strcmp(balance, "auto") == 0 || strcmp(balance, "time") == 0 ||
-        strcmp(balance, "entries") == 0 || strcmp(balance, "measured") == 0) {
-        return SPMM_OK;
-    }
-    return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
-                      "there is no balance \"%.60s\"; there are time, entries, measured, and auto",
-                      balance);
+    SPMM_TRY(check_options(plan, o));
+    SPMM_TRY(check_words(plan, o));
+    return check_halo_type(plan, o);
 }
 
 spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64_t n,
@@ -252,12 +259,7 @@ spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    SPMM_TRY(spmmi_agree(plan->env, check_options(plan, o)));
-    SPMM_TRY(spmmi_agree(plan->env, check_schedule(plan, o->schedule)));
-    SPMM_TRY(spmmi_agree(plan->env, check_levels(plan, o->levels)));
-    SPMM_TRY(spmmi_agree(plan->env, check_cover(plan, o->cover)));
-    SPMM_TRY(spmmi_agree(plan->env, check_halo_type(plan, o)));
-    SPMM_TRY(spmmi_agree(plan->env, check_balance(plan, o->balance)));
+    SPMM_TRY(spmmi_agree(plan->env, check(plan, o)));
     SPMM_TRY(spmmi_plan_compare(plan->env, plan, plan->n, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/candidate.h"
 #include "base/scalar.h"
 #include "cpu/attention/attention.h"
 #include "engine/attention/format.h"
@@ -19,7 +20,7 @@ enum { MOST_K = 128, MOST_GRADIENT_K = 64 }; /* of windows */
 
 static bool asks_for(const spmm_attention_what_t *what, const char *kernel)
 {
-    return what->kernel != NULL && strcmp(what->kernel, kernel) == 0;
+    return spmmi_candidate_is_named(what->kernel, kernel);
 }
 
 /* What keeps windows from it; NULL: nothing. */
@@ -39,7 +40,7 @@ static const char *why_no_windows(const spmm_device_t *device, const spmm_attent
 spmm_status_t spmmi_attender_check(const spmm_device_t *device, const spmm_attention_what_t *what)
 {
     spmm_error_t *err   = &device->env->err;
-    const bool    named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
+    const bool    named = !spmmi_candidate_is_auto(what->kernel);
     const char   *why   = why_no_windows(device, what);
 
     if (!spmmi_cpu_attention_supports(what->type)) {

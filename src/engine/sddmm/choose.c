@@ -2,7 +2,6 @@
 /** @file choose.c  Which format of a mask, and how wide its panels are. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "engine/sddmm/rectangles.h"
 #include "engine/sddmm/sddmm.h"
@@ -297,7 +296,7 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_choice_t *choice)
 {
-    const bool   named   = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
+    const bool   named   = !spmmi_candidate_is_auto(what->kernel);
     const bool   gpu     = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
     const double ahead   = 0.9;
     double       entries = (double)spmmi_csr_nnz(block);

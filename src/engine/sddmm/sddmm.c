@@ -18,7 +18,7 @@
 spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampling_t *what)
 {
     spmm_error_t *err   = &device->env->err;
-    const bool    named = what->kernel != NULL && strcmp(what->kernel, "auto") != 0;
+    const bool    named = !spmmi_candidate_is_auto(what->kernel);
     const bool    tiles = spmmi_asks_for(what, "cvse");
     const bool    half = spmm_type_size(what->type) == 2, dense = spmmi_asks_for(what, "dense");
     const bool    mma = tiles || dense || (spmmi_asks_for(what, "panels") && half);

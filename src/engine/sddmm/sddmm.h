@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/candidate.h"
 #include "device/device.h"
 #include "engine/sddmm/args.h"
 #include "matrix/csr.h"
@@ -63,7 +64,7 @@ typedef struct {
 
 static inline bool spmmi_asks_for(const spmm_sampling_t *what, const char *kernel)
 {
-    return what->kernel != NULL && strcmp(what->kernel, kernel) == 0;
+    return spmmi_candidate_is_named(what->kernel, kernel);
 }
 
 /** Can it be done?  Local, no side effects. */

@@ -81,7 +81,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
                                   const spmm_plan_options_t *o, const spmm_problem_t *problem)
 {
     const char             *engine = o->engine;
-    const bool              named  = engine != NULL && strcmp(engine, "auto") != 0;
+    const bool              named  = !spmmi_candidate_is_auto(engine);
     spmm_reordering_t      *r      = &block->reordering;
     const spmm_pattern_t    before = block->pattern; /* borrows the windows */
     const spmm_pattern_t    bound  = spmmi_reordering_bound(&before);
@@ -162,7 +162,7 @@ spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
 {
     const spmm_reorderer_t *method = NULL; /* auto */
 
-    if (o->reorder != NULL && strcmp(o->reorder, "auto") != 0) {
+    if (!spmmi_candidate_is_auto(o->reorder)) {
         SPMM_TRY(spmmi_reorderer_find(plan->env, o->reorder, &method));
     }
     SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));

@@ -18,19 +18,14 @@ bool spmmi_partition_is_own(const char *name)
            strncmp(name, "file:", 5) != 0;
 }
 
-static bool is_named(const char *balance, const char *name)
-{
-    return balance != NULL && strcmp(balance, name) == 0;
-}
-
 static bool asks_for_time(const spmm_plan_options_t *o)
 {
-    return is_named(o->balance, "time") || spmmi_balance_is_measured(o);
+    return spmmi_candidate_is_named(o->balance, "time") || spmmi_balance_is_measured(o);
 }
 
 bool spmmi_balance_is_measured(const spmm_plan_options_t *o)
 {
-    return is_named(o->balance, "measured");
+    return spmmi_candidate_is_named(o->balance, "measured");
 }
 
 /* Why not?  By what is equal on all ranks. */

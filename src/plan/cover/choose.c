@@ -20,17 +20,12 @@ static const double level_gain = 0.9;
 /** What is compared: pairs of ranks, and of nodes. */
 enum { RANKS, NODES, KINDS };
 
-static bool is_named(const char *option, const char *name)
-{
-    return option != NULL && strcmp(option, name) == 0;
-}
-
 /* Why not?  By what is equal on all ranks; NULL: there may be one. */
 static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const spmm_schedule_t *schedule = o->schedule == NULL ? NULL : spmmi_schedule_find(o->schedule);
 
-    if (is_named(o->cover, "rows")) {
+    if (spmmi_candidate_is_named(o->cover, "rows")) {
         return "is not asked for";
     }
     if (plan->reproducible) {
@@ -42,7 +37,7 @@ static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
     if (schedule != NULL && schedule->blockset == SPMM_BLOCKSET_GATHERED) {
         return "has nothing to save where schedule allgather sends all rows";
     }
-    if (is_named(o->cover, "both")) {
+    if (spmmi_candidate_is_named(o->cover, "both")) {
         return NULL;
     }
     if (plan->deterministic) {
@@ -66,12 +61,13 @@ bool spmmi_cover_may(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 /* Are covers of pairs of ranks, or of nodes, what the option levels allows? */
 static bool may_take(const spmm_plan_t *plan, const spmm_plan_options_t *o, int kind)
 {
-    const bool two = is_named(o->levels, "node");
+    const bool two = spmmi_candidate_is_named(o->levels, "node");
 
     if (kind == RANKS) {
         return !two;
     }
-    return !is_named(o->levels, "flat") && spmmi_nodes_have_levels(&plan->env->nodes) &&
+    return !spmmi_candidate_is_named(o->levels, "flat") &&
+           spmmi_nodes_have_levels(&plan->env->nodes) &&
            (two || plan->device->kind == SPMM_DEVICE_CPU);
 }
 
@@ -186,9 +182,10 @@ static spmm_status_t compare(spmm_plan_t *plan, const spmm_plan_options_t *o,
         best          = best < 0 || seconds[kind] < seconds[best] ? kind : best;
     }
     if (best >= 0) {
-        c->both_s  = seconds[best];
-        c->nodes   = best == NODES;
-        c->chosen  = is_named(o->cover, "both") || c->both_s < clear_gain * c->rows_s;
+        c->both_s = seconds[best];
+        c->nodes  = best == NODES;
+        c->chosen =
+            spmmi_candidate_is_named(o->cover, "both") || c->both_s < clear_gain * c->rows_s;
         c->partial = marks[best].partial;
 
         marks[best].partial = NULL;
@@ -232,7 +229,7 @@ spmm_status_t spmmi_cover_choose(spmm_plan_t *plan, const spmm_plan_options_t *o
     *c = (spmm_plan_cover_t){.rows_s = NAN, .both_s = NAN};
     if (why != NULL) {
         (void)snprintf(c->why, SPMM_WHY, "%s", why);
-        return is_named(o->cover, "both")
+        return spmmi_candidate_is_named(o->cover, "both")
                    ? spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "cover both %s", why)
                    : SPMM_OK;
     }
@@ -246,7 +243,8 @@ spmm_status_t spmmi_cover_choose(spmm_plan_t *plan, const spmm_plan_options_t *o
     for (int kind = 0; kind < KINDS; kind++) {
         spmmi_cover_marks_free(&marks[kind]);
     }
-    if (!is_named(o->cover, "both") && (status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE)) {
+    if (!spmmi_candidate_is_named(o->cover, "both") &&
+        (status == SPMM_ERR_MEMORY || status == SPMM_ERR_RANGE)) {
         spmmi_log(plan->env, "no cover is compared: %s", plan->env->err.text);
         spmmi_error_clear(&plan->env->err);
         (void)snprintf(c->why, SPMM_WHY, "has no room to be compared");
