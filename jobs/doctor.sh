@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What users see on GPUs, on one node and built already: --doctor, a picture, and LOBPCG with the
 # engines that plans choose against cuSPARSE alone, on 1, 2, 4 and 8 GPUs as far as there are so

@@ -5,7 +5,7 @@
 # transports. On 2, 4 or 8 GPUs, in SECONDS_ALL; what tells most comes first, and what no time is
 # left for is left out. The build must exist; bench/README.md describes the columns.
 #
-#     jobs/scaling.sh [OUTPUT_DIR]      default bench/results; gets dist_MODE.tsv, scaling_MODE.tsv
+#     jobs/scaling.sh [OUTPUT_DIR]      default build/results; gets dist_MODE.tsv, scaling_MODE.tsv
 #                                       and scaling_MODE.svg
 #
 #   SECTIONS            some of "strong weak baselines transports", default the first three
@@ -26,7 +26,7 @@
 #   SECONDS_ALL         of all runs together, default 235
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
-output=${1:-bench/results}
+output=${1:-build/results}
 mode=${MODE:-32f}
 type=${mode%%-*}
 build=${SPMM_BUILD_DIR:-build/cuda}
