@@ -32,7 +32,7 @@ static spmm_status_t report_balance(const spmm_matrix_t *A, const char *method,
     if (env->rank == 0 && ((double)most > options->imbalance * mean || empty > 0)) {
         spmmi_log(env,
                   "partition %s: imbalance %.3f where %.3f is allowed, %d parts without "
-                  "non-zeros; the heaviest row weighs %.3f of a part",
+                  "entries; the heaviest row weighs %.3f of a part",
                   method, (double)most / mean, options->imbalance, empty, (double)heaviest / mean);
     }
     return SPMM_OK;

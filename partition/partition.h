@@ -11,7 +11,7 @@
 typedef struct {
     const char *argument;  /**< what follows the colon of the name: the path of "file:PATH" */
     const char *objective; /**< "vol", "cut"; NULL: what the partitioner is best at */
-    double      imbalance; /**< allowed max / mean non-zeros per rank, >= 1; 0: 1.03 */
+    double      imbalance; /**< allowed max / mean entries per rank, >= 1; 0: 1.03 */
     uint64_t    seed;
     /** Borrowed: rows are parted by nodes first and then by the ranks of each, so that few cross
      *  the network.  NULL: all ways between ranks are alike. */
@@ -39,7 +39,7 @@ typedef struct {
 
 /** What a partition costs.  All ranks hold the same numbers. */
 typedef struct {
-    double  imbalance;  /**< max / mean non-zeros per part */
+    double  imbalance;  /**< max / mean entries per part */
     int64_t halo_total; /**< rows of B received, all parts */
     int64_t halo_max;   /**< of the part that receives most */
     /** With nodes, else 0: rows of B that cross the network, each once for a node, and those

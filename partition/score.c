@@ -3,7 +3,7 @@
 #include "base/nodes.h"
 #include "partition/partitioners.h"
 
-/* Non-zeros and rows to receive of every part, over all ranks.  @p nnz, @p halo [size], zeroed. */
+/* Entries and rows to receive of every part, over all ranks.  @p nnz, @p halo [size], zeroed. */
 static void count_local(const spmm_matrix_t *A, const spmm_partition_t *partition,
                         const spmm_consumers_t *consumers, int64_t *nnz, int64_t *halo)
 {
@@ -81,7 +81,7 @@ spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition
     const int        n_nodes   = spmmi_nodes_have_levels(nodes) ? nodes->count : 0;
     const int        n_counts  = 2 * env->size + 2 * n_nodes;
     spmm_consumers_t consumers = {0};
-    int64_t *count; /* [n_counts]: non-zeros, halo rows; out, in of nodes; and scratch [n_nodes] */
+    int64_t *count; /* [n_counts]: entries, halo rows; out, in of nodes; and scratch [n_nodes] */
     int64_t *out;
     spmm_status_t status = SPMM_OK;
 

@@ -28,7 +28,7 @@ typedef struct {
     const char    *objective;   /**< of metis: "vol" or "cut"; NULL: vol, but cut for very uneven
                                      degrees in 32 parts or more, and for more than 2^22 edges in
                                      two; of ptscotch: "cut" (NULL) */
-    double         imbalance;   /**< of metis and ptscotch: allowed max / mean non-zeros per rank;
+    double         imbalance;   /**< of metis and ptscotch: allowed max / mean entries per rank;
                                      0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest of the best predicted and
                                      cusparse, as far as @p executes pays for it, found as @p tune
@@ -297,7 +297,7 @@ typedef struct {
     int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
     int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */
     int64_t     allgather_rows_total;           /**< what sending all of B to all would */
-    double      imbalance;                      /**< max / mean non-zeros over ranks */
+    double      imbalance;                      /**< max / mean entries over ranks */
     size_t      send_bytes, recv_bytes;         /**< per execute at the planned n, this rank */
     size_t      host_bytes, device_bytes;       /**< held by the plan on this rank; on CPUs all is
                                                      the host's */

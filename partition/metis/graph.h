@@ -16,7 +16,7 @@ extern idx_t spmmi_metis_most;
 extern idx_t spmmi_metis_small;
 
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other
- *  A: rows, then columns; the edges are the non-zeros, both ways.  On rank 0; empty elsewhere. */
+ *  A: rows, then columns; the edges are the entries, both ways.  On rank 0; empty elsewhere. */
 typedef struct {
     idx_t  n_vertices;
     idx_t  n_edges; /**< both directions counted; the same on all ranks */

@@ -6,7 +6,7 @@
 #include "matrix/matrix.h"
 
 /** Square A: the vertices are the rows, the edges the pattern of A + A^T without diagonal.  Other
- *  A: the edges are the non-zeros, both ways, between rows and columns; the vertices of a rank are
+ *  A: the edges are the entries, both ways, between rows and columns; the vertices of a rank are
  *  its rows, then its columns.  Numbers of vertices ascend with the ranks that own them.  Memory
  *  and time of a rank are linear in the entries of its rows and of its columns. */
 typedef struct {

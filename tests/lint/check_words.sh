@@ -34,6 +34,7 @@ retired . 'plan_measures?\>' 'uses_trials: the predicate; collect_stats: the sta
 retired . '(send|recv)_piece\>' 'bytes: pieces are the work of a kernel'
 retired . 'nccl[-_]pull|pull_(space|share)' 'nccl-push'
 retired . 'alloc_shared' 'spmm_buffer_alloc'
+retired . '\<[Nn]on-?zeros\>' 'entries, zeros that are stored among them'
 
 retired '^(partition|src/(matrix|exchange|plan|engine))/' \
     'MPI_I?(allreduce|Allreduce|Bcast|Exscan|Allgather|Alltoall|Barrier)\(' \

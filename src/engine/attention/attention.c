@@ -195,8 +195,8 @@ static spmm_status_t make_windows(spmm_attender_t *a, const spmm_csr_t *block,
     return status;
 }
 
-static spmm_status_t make_form(spmm_attender_t *a, const spmm_csr_t *block,
-                               const spmm_attention_what_t *what)
+static spmm_status_t make_format(spmm_attender_t *a, const spmm_csr_t *block,
+                                 const spmm_attention_what_t *what)
 {
     const bool on_gpu = a->device->kind == SPMM_DEVICE_CUDA;
 
@@ -224,7 +224,7 @@ spmm_status_t spmmi_attender_create(const spmm_device_t *device, const spmm_csr_
     spmm_status_t   status;
 
     made.vectors = made.columns = made.nnz;
-    status                      = make_form(&made, block, what);
+    status                      = make_format(&made, block, what);
     if (status == SPMM_OK) {
         status = device->ops->stream_sync(device, NULL);
     }

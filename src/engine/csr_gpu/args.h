@@ -7,7 +7,7 @@
 
 #include "operands.h"
 
-/* CSR on CUDA cores.  The non-zeros are dealt out evenly, wherever rows begin and end. */
+/* CSR on CUDA cores.  The entries are dealt out evenly, wherever rows begin and end. */
 enum {
     SPMM_CSR_WHOLE  = -1,  /**< spmm_csr_piece_t.split of whole rows */
     SPMM_CSR_CHAIN  = 128, /**< where pieces are rows: most entries of a part of a row, of which one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine.c
- *  CSR on the CUDA cores of a GPU, non-zeros dealt out evenly: for patterns in which rows close to
+ *  CSR on the CUDA cores of a GPU, entries dealt out evenly: for patterns in which rows close to
  *  each other share almost no column.
  */
 #include <math.h>
@@ -342,7 +342,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 
 const spmm_engine_ops_t spmmi_engine_csr_gpu = {
     .name        = "csr-gpu",
-    .description = "CSR on CUDA cores, non-zeros dealt out evenly; all types",
+    .description = "CSR on CUDA cores, entries dealt out evenly; all types",
     .supports    = supports,
     .cost        = cost,
     .terms       = spmmi_csr_gpu_terms,

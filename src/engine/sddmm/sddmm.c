@@ -7,7 +7,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/sddmm/sddmm.h"
-#include "engine/sddmm/form.h"
+#include "engine/sddmm/upload.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"
@@ -83,7 +83,7 @@ spmm_status_t spmmi_sampler_create(const spmm_device_t *device, const spmm_csr_t
                           "on each; use more ranks",
                           made.nnz, device->env->rank);
     }
-    status = spmmi_sampler_make_form(&made, block, place, what);
+    status = spmmi_sampler_make_format(&made, block, place, what);
     if (status == SPMM_OK) {
         status = device->ops->stream_sync(device, NULL);
     }

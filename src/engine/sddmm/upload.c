@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file form.c  Masks as their kernels take them, from the host to the device. */
-#include "engine/sddmm/form.h"
+/** @file upload.c  Masks as their kernels take them, from the host to the device. */
+#include "engine/sddmm/upload.h"
 
 #include "base/alloc.h"
 #include "engine/sddmm/rectangles.h"
@@ -203,8 +203,8 @@ static spmm_status_t make_rectangles(spmm_sampler_t *s, const spmm_csr_t *block,
     return status;
 }
 
-spmm_status_t spmmi_sampler_make_form(spmm_sampler_t *s, const spmm_csr_t *block,
-                                      const int64_t *place, const spmm_sampling_t *what)
+spmm_status_t spmmi_sampler_make_format(spmm_sampler_t *s, const spmm_csr_t *block,
+                                        const int64_t *place, const spmm_sampling_t *what)
 {
     spmm_sampler_choice_t choice;
 
