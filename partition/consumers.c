@@ -4,7 +4,6 @@
  *  the column adds them up.  Time and memory are linear in the local entries.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/comm.h"

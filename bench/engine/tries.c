@@ -10,7 +10,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/choose/tries.h"
 #include "spmm_dist/context.h"

@@ -12,7 +12,6 @@
  *  order of rows `affinity` where that saves a tenth of the pairs of a window of 8 rows and a
  *  column.
  */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "orders.h"
 #include "partition/reorder/dendrogram.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "api/blocks.h"
 #include "api/context.h"

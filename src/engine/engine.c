@@ -2,7 +2,6 @@
 #include "engine/engine.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "spmm_dist/context.h"

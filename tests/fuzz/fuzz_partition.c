@@ -3,8 +3,6 @@
  * four ranks: the parts of a good file are 0 to 3. */
 #include "fuzz.h"
 
-#include <ctype.h>
-
 #include "matrix/csr.h"
 #include "partition/partitioners.h"
 

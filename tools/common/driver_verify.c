@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_verify.h"
 
-#include <math.h>
-
 #include "base/scalar.h"
 #include "tool_common.h"
 

@@ -2,7 +2,6 @@
 #include "driver_progress.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Carriage return and "erase to the end of the line" (ECMA-48 EL). */
 #define ERASE "\r\033[K"

@@ -21,7 +21,6 @@
 #define SPMM_ENGINE_SDDMM_H
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/candidate.h"
 #include "device/device.h"

@@ -2,8 +2,6 @@
 #include "engine/tc/format.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -2,7 +2,6 @@
 #include "matrix/generate/generate.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "cpu/cpu_kernels.h"

@@ -6,7 +6,6 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "matrix/assemble.h"

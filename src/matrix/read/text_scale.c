@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file text_scale.c  m 10^e as the nearest double, in whole numbers of 64 and 128 bits. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "matrix/read/text_number.h"

@@ -6,8 +6,6 @@
  */
 #include "plan/block/order.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "partition/reorder/sorted.h"
 #include "plan/block/gain.h"

@@ -2,7 +2,6 @@
 #include "plan/choose/taken.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "engine/choose/trial.h"

@@ -2,7 +2,6 @@
 /** @file choose.c  Is there a cover, and of which pairs? */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/comm.h"

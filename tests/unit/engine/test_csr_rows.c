@@ -7,7 +7,6 @@
 #include "test_main.h"
 
 #include <complex.h>
-#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
