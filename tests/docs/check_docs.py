@@ -82,6 +82,15 @@ class Documents(unittest.TestCase):
         for name in names:
             self.assertIn("`" + name, reference)
 
+    def test_report(self):
+        """Every key of the JSON report is in the page on files."""
+        page = (ROOT / "docs/reference/files.md").read_text(encoding="utf-8")
+        code = (ROOT / "tools/driver/driver_json.c").read_text(encoding="utf-8")
+        keys = set(re.findall(r'dd\w+\(\w+, "(\w+)"', code.split("static int write_root")[0]))
+        self.assertGreater(len(keys), 50)
+        for key in keys:
+            self.assertIn(f"`{key}`", page)
+
     def test_paths(self):
         """Files of the repository that documents name exist."""
         folders = "|".join(p.name for p in ROOT.iterdir()

@@ -12,7 +12,7 @@ import harness
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "table.py"
 MEMBERS = {name: kind for kind, names in (
-    (str, "matrix.source type compute layout op device partition.method engine "
+    (str, "version matrix.source type compute layout op device partition.method engine "
      "reordering schedule transport"),
     (int, "matrix.rows matrix.cols matrix.nnz ranks columns seed halo.rows_total "
      "halo.rows_max halo.block_rows_total halo.allgather_rows_total"),

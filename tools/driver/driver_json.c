@@ -277,6 +277,7 @@ int scale_write_json(driver_job_t *job, const driver_options_t *options, const s
     cJSON *cases = cJSON_AddArrayToObject(root, "cases");
     bool   ok    = cases != NULL;
 
+    add_text(root, "version", spmm_version(), &ok);
     add_text(root, "matrix", options->matrix != NULL ? options->matrix : options->generate, &ok);
     add_int(root, "columns", options->columns, &ok);
     add_text(root, "type", driver_type_name(options->type), &ok);
@@ -303,6 +304,7 @@ int driver_write_json(driver_job_t *job, const driver_options_t *options,
     cJSON *root = cJSON_CreateObject();
     bool   ok   = root != NULL;
 
+    add_text(root, "version", spmm_version(), &ok);
     add_problem(root, options, report, &ok);
     add_plan(root, report, &ok);
     add_times(root, options, report, &ok);
