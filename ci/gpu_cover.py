@@ -72,19 +72,11 @@ def factors(args, n_gpus):
     if args.matrices:
         for pattern in ("*.mtx", "*.mtx.gz", "*.csr"):
             found += sorted(str(p) for p in pathlib.Path(args.matrices).glob(pattern))
-    transports = [
-    t for t in built(
-        args.driver, "transports") if (
-            not t.startswith("nccl") or args.device == "cuda") and (
-                t != "mpi-device" or args.mpi_cuda)]
-    partitions = [
-    p for p in (
-        "auto",
-        "block",
-        "metis",
-        "ptscotch") if p in built(
-            args.driver,
-             "partitioners")]
+    transports = [t for t in built(args.driver, "transports")
+                  if (not t.startswith("nccl") or args.device == "cuda")
+                  and (t != "mpi-device" or args.mpi_cuda)]
+    partitioners = built(args.driver, "partitioners")
+    partitions = [p for p in ("auto", "block", "metis", "ptscotch") if p in partitioners]
     return {
         "matrix": found + args.generate,
         "N": [1, 7, 32, 128, 512],

@@ -17,17 +17,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDERS = (
-    "src/base",
-    "src/device",
-    "src/matrix",
-    "partition",
-    "src/engine",
-    "src/exchange",
-    "src/plan",
-    "src/api",
-    "kernels/cpu",
-     "tools")
+FOLDERS = ("src/base", "src/device", "src/matrix", "partition", "src/engine", "src/exchange",
+           "src/plan", "src/api", "kernels/cpu", "tools")
 
 
 def count(build):

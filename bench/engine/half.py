@@ -64,9 +64,8 @@ def summaries(lines):
             least = min(good, key=lambda line, at=at: line[at], default=None)
             slower = sum(line[at] < 1 for line in good)
             if least:
-                said.append(
-    f"{title} {table.geomean(line[at] for line in good):.3f} over {len(good)}, "
-    f"least {least[at]:.3f} on {least[0]}, {slower} below 1")
+                said.append(f"{title} {table.geomean(line[at] for line in good):.3f} over "
+                            f"{len(good)}, least {least[at]:.3f} on {least[0]}, {slower} below 1")
         yield f"{kind}, N = {n}: " + "; ".join(said)
 
 

@@ -87,8 +87,8 @@ class Panel:
     def axes(self, n, count):
         lines = [text(LEFT - 46, self.top + PANEL / 2, f"ratio to cuSPARSE, N = {n}", extra=(
             f' transform="rotate(-90 {LEFT - 46} {self.top + PANEL / 2:.1f})"'))]
-        columns = "".join(
-    f"M{LEFT + (k + 0.5) * STEP:.1f} {self.top}v{PANEL}" for k in range(count))
+        columns = "".join(f"M{LEFT + (k + 0.5) * STEP:.1f} {self.top}v{PANEL}"
+                          for k in range(count))
         at = {tick: self.y(tick) for tick in ticks(self.low, self.high)}
         rows = "".join(f"M{LEFT} {y:.1f}h{self.width}" for y in at.values())
         lines.append(f'<path d="{columns}{rows}" stroke="#e4e4e4"/>')
