@@ -97,6 +97,7 @@ static PetscErrorCode create_matrix(Mat mat, spmmi_state_t *state)
     const PetscScalar *values;
     PetscBool          done;
     Mat                rows;
+    spmm_matrix_info_t info = {.struct_size = sizeof info};
 
     PetscFunctionBegin;
     PetscCall(MatGetLocalSize(mat, NULL, &n_cols));
@@ -106,6 +107,8 @@ static PetscErrorCode create_matrix(Mat mat, spmmi_state_t *state)
     PetscCall(MatSeqAIJGetArrayRead(rows, &values));
     SPMMI_CALL(state->ctx,
                create_csr(state->ctx, n_rows, n_cols, row_ptr, col_idx, values, SCALAR, &state->A));
+    SPMMI_CALL(state->ctx, spmm_matrix_get_info(state->A, &info));
+    state->nnz = (PetscLogDouble)info.local_nnz;
     PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
     PetscCall(
         MatRestoreRowIJ(rows, 0, PETSC_FALSE, PETSC_FALSE, &n_rows, &row_ptr, &col_idx, &done));
@@ -250,5 +253,6 @@ PetscErrorCode spmmi_execute(Mat mat, spmm_op_t op, PetscInt columns, const Pets
             SPMMI_CALL(state->ctx, spmm_execute(p->plan, n, 1.0, Bj, ldb, beta, Cj, ldc, NULL));
         }
     }
+    PetscCall(PetscLogFlops(2.0 * state->nnz * (PetscLogDouble)columns)); /* for -log_view */
     PetscFunctionReturn(0);
 }

@@ -32,10 +32,11 @@ typedef struct {
 typedef struct {
     spmm_context_t  *ctx; /* shared by all matrices of a communicator */
     spmm_matrix_t   *A;
+    PetscLogDouble   nnz; /* entries of this rank's rows of A */
     spmmi_plan_t     plans[SPMMI_OPS];
     PetscObjectState values, pattern; /* of the AIJ when A took them */
     spmmi_options_t  options;
-    void (**inherited)(void); /* operations of the AIJ, as spmmi_operations has them */
+    void (**inherited)(void); /* operations of the AIJ, in the order of `replaced` in type.c */
 } spmmi_state_t;
 
 /* Return from a function of PETSc where a call of spmm_dist failed. */

@@ -394,6 +394,32 @@ static PetscErrorCode test_view(void)
     PetscFunctionReturn(0);
 }
 
+/* What -log_view takes for the work of a product: two for each entry and column, of complex numbers
+ * four times as many. */
+static PetscErrorCode test_flops(void)
+{
+    Mat            A;
+    Vec            x, y;
+    MatInfo        info;
+    PetscLogDouble before, after;
+
+    PetscFunctionBeginUser;
+    PetscCall(make_matrix("spmmdist", &A));
+    PetscCall(MatCreateVecs(A, &x, &y));
+    PetscCall(fill(x, 0));
+    PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+    PetscCall(PetscGetFlops(&before));
+    PetscCall(MatMult(A, x, y));
+    PetscCall(PetscGetFlops(&after));
+    PetscCheck(after - before == (PetscDefined(USE_COMPLEX) ? 8.0 : 2.0) * info.nz_used,
+               PETSC_COMM_SELF, PETSC_ERR_PLIB, "%g flops of %g entries", after - before,
+               info.nz_used);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(MatDestroy(&A));
+    PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
     PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -402,6 +428,7 @@ int main(int argc, char **argv)
     PetscCall(test_blocks());
     PetscCall(test_conversions());
     PetscCall(test_view());
+    PetscCall(test_flops());
     PetscCall(PetscFinalize());
     return EXIT_SUCCESS;
 }
