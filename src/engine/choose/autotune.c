@@ -14,23 +14,34 @@ static const double share = 0.05;
 /* The same for the yardstick: what must not be slower may take longer to make sure of. */
 static const double yardstick_share = 0.1;
 
+/* What measuring the best takes, where that is still to be done. */
+static double best_seconds(const spmm_tuning_t *t)
+{
+    return isnan(t->best->measured_s)
+               ? SPMM_TRIAL_OPEN_S + spmmi_trial_seconds(t->best->predicted_s)
+               : 0.0;
+}
+
 /* Would trying @p c, and before it the best where that is still to be measured, stay within the
- * budget? */
+ * budget, or take less than @p c is predicted to save over what the best was seen to take? */
 static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    const double spent = spmmi_now() - t->start;
-    const double best  = isnan(t->best->measured_s)
-                             ? SPMM_TRIAL_OPEN_S + spmmi_trial_seconds(t->best->predicted_s)
-                             : 0.0;
-
+    const double spent     = spmmi_now() - t->start;
     const double product_s = isnan(c->measured_s) ? c->predicted_s : c->measured_s;
     const double trials    = c->engine->yardstick ? 3.0 : 1.0;
+    const double cost  = spmmi_tuning_build_seconds(t, c) + trials * spmmi_trial_seconds(product_s);
+    const double saved = (double)t->executes * (t->best->measured_s - product_s);
     const double budget =
         c->engine->yardstick ? yardstick_share / share * t->budget_s : t->budget_s;
 
-    return spent + best + spmmi_tuning_build_seconds(t, c) +
-               trials * spmmi_trial_seconds(product_s) <=
-           budget;
+    return spent + best_seconds(t) + cost <= budget || cost <= saved; /* NaN: not measured */
+}
+
+/* May the best be measured, though no rival is within the budget?  It may prove so slow that one
+ * is. */
+static bool may_doubt(const spmm_tuning_t *t)
+{
+    return spmmi_now() - t->start + best_seconds(t) <= t->budget_s;
 }
 
 /* Room for B and C, and the time of the best.  *goes_on: measured, there may be rivals. */
@@ -93,7 +104,7 @@ static spmm_status_t try_one(spmm_tuning_t *t, spmm_candidate_t *c, int variant)
     return SPMM_OK;
 }
 
-/* Rivals of the best, by predicted time, as far as the budget goes. */
+/* Rivals of the best, by predicted time, as far as the budget goes, or what they are to save. */
 static spmm_status_t try_rivals(spmm_tuning_t *t)
 {
     bool goes_on  = true;
@@ -102,13 +113,13 @@ static spmm_status_t try_rivals(spmm_tuning_t *t)
     for (int rank = t->at + 1; rank < t->n && goes_on; rank++) {
         spmm_candidate_t *c = t->order[rank];
 
-        if (!spmmi_tuning_is_rival(t, c, measured) || !is_affordable(t, c)) {
+        if (!spmmi_tuning_is_rival(t, c, measured)) {
             continue;
         }
-        if (!t->measuring) {
+        if (!t->measuring && (is_affordable(t, c) || may_doubt(t))) {
             SPMM_TRY(measure_best(t, &goes_on));
         }
-        if (goes_on) {
+        if (t->measuring && goes_on && is_affordable(t, c)) {
             SPMM_TRY(try_one(t, c, 0));
             measured += !c->engine->yardstick;
         }

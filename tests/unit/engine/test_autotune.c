@@ -97,6 +97,25 @@ static void test_budget(void **state)
     fake_destroy(fake_settled.format);
 }
 
+/* The best predicted proves slow: what a rival saves over its time may pay for trying it, whatever
+ * was predicted.  Of 110 products of a second 5 % are one trial of five, and not the next one. */
+static void test_doubt(void **state)
+{
+    const double slow[] = {1e6, 1.1e6, 0.0, 0.0, 1.2e6};
+
+    for (int k = 0; k < 3; k++) {
+        static const double first[] = {10.0, 1.0, 10.0};
+
+        fake_prepare(slow);
+        fake_executes    = k < 2 ? 110 : 60; /* too few to measure the first */
+        fakes[0].seconds = first[k];
+        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        assert_int_equal(fakes[0].executes > 0, k < 2);
+        assert_int_equal(fakes[1].builds, k == 0);
+        fake_check_taken(k == 0);
+    }
+}
+
 static void test_winner(void **state)
 {
     const double predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
@@ -319,6 +338,6 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-SPMM_TESTS(test_limits, test_budget, test_load, test_winner, test_operands, test_copies, test_slow,
-           test_passed_over, test_crowded, test_passed_over_unmeasured, test_all_fail,
+SPMM_TESTS(test_limits, test_budget, test_doubt, test_load, test_winner, test_operands, test_copies,
+           test_slow, test_passed_over, test_crowded, test_passed_over_unmeasured, test_all_fail,
            test_unmeasured, test_no_memory);
