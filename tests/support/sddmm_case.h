@@ -23,7 +23,7 @@ typedef struct {
     int64_t        first_row, rows, first_col, cols; /**< rows and columns owned */
     int64_t        nnz;
     int64_t       *row, *col; /**< [nnz] in the order of the caller's values */
-    spmm_matrix_t *A;         /**< its values are those of mask_value() */
+    spmm_matrix_t *A;         /**< its values, which nothing reads, are zeros */
 } masked_t;
 
 masked_t make_masked(const mask_t *shape, spmm_type_t type);

@@ -106,7 +106,7 @@ static spmm_exchange_t sent_of(const spmm_plan_t *plan, const spmm_slice_t *slic
     return sent;
 }
 
-/* @p rows x slice from @p from, of type @p from_type, or to it. */
+/* @p rows x slice, rounded to the type that is sent, or with @p widen back from it. */
 static spmm_status_t convert(const spmm_plan_t *plan, const spmm_slice_t *slice, int64_t rows,
                              const void *from, bool widen, void *to, spmm_stream_t stream)
 {

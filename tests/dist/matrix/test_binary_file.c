@@ -80,7 +80,7 @@ static void assert_equal_rows(const spmm_matrix_t *A, const spmm_matrix_t *B)
     assert_memory_equal(A->values, B->values, (size_t)nnz * spmm_type_size(A->type));
 }
 
-/* Write, read, compare; @p checksum: of the file, the same for any number of ranks */
+/* Write, read, compare, and write what was read, whose rows the ranks split otherwise. */
 static void check_round_trip(const char *end, spmm_type_t type, spmm_type_t back)
 {
     static unsigned char bytes[MOST], again[MOST];

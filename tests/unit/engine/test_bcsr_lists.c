@@ -55,7 +55,7 @@ static void load_matrices(const rows_t *rows, const uint32_t address[LANES], int
     }
 }
 
-/* Add element (r, c) of A times the row of B that lane fragments of 8 columns from @p first on
+/* Add every element (r, c) of a tile of A times the row of B that lane fragments of 8 columns
  * hold. */
 static void add_tile(const spmm_bcsr_t *f, spmm_bcsr_listed_t tile, const rows_t *rows,
                      double sum[SIDE][MOST_WIDTH])
