@@ -86,9 +86,6 @@ static int parse_real(driver_job_t *job, const char *option, const char *text, d
     return DRIVER_GOOD;
 }
 
-/* Codes of getopt_long(): an option's place in its table, behind all letters. */
-enum { FIRST_CODE = 256 };
-
 /** The tables of getopt_long(). */
 static void spell(const driver_option_t *options, struct option named[DRIVER_OPTIONS + 1],
                   char letters[2 * DRIVER_OPTIONS + 2])
