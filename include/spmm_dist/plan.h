@@ -293,7 +293,8 @@ typedef struct {
     int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
     int64_t     halo_rows;             /**< rows of B exchanged in, this rank; op T, unless the plan
                                             is reproducible: of C */
-    int64_t     mirror_rows;           /**< the same, out; in two levels: packed, once for a node */
+    int64_t     mirror_rows;           /**< the same, out; in two levels a row that this rank owns,
+                                            sent or with op T received, counts once for a node */
     int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
     int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */
     int64_t     allgather_rows_total;           /**< what sending all of B to all would */
@@ -357,14 +358,15 @@ SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capac
 
 /** Where halo rows come from.  Not collective.
  *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is
- *                    halo_rows of spmm_plan_stats_t */
+ *                    halo_rows of spmm_plan_stats_t.  In two levels rows on their way to other
+ *                    ranks of the node count, too */
 SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows);
 
-/** Which rows of B this rank's entries need of other ranks; with op T and H, to which rows of C of
- *  other ranks they add.  Collective.
- *  @param[out] rows  [halo_rows of spmm_plan_stats_t, op T and H: mirror_rows] original indices:
- *                    rank after rank, as spmm_plan_get_traffic() counts them for op N, ascending
- *                    for each; may be NULL where there are none
+/** Which rows of B this rank's entries need of other ranks; with op T and H, unless the plan is
+ *  reproducible, to which rows of C of other ranks they add.  Collective.
+ *  @param[out] rows  [halo_rows of spmm_plan_stats_t; where they are rows of C: mirror_rows]
+ *                    original indices, rank after rank, ascending for each; may be NULL where there
+ *                    are none
  *  @return SPMM_ERR_UNSUPPORTED with cover "both", whose halo rows are of B and of C */
 SPMM_API spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows);
 

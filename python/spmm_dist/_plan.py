@@ -153,6 +153,7 @@ class Plan(Resource):
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
         self._is_row, self._groups = layout == "row", self.stats.column_groups
+        self._adds = op != "n" and not reproducible #: rows of C travel
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
         #: Layout: where the rows of B and C live
@@ -414,17 +415,17 @@ class Plan(Resource):
         return rows
 
     def halo(self):
-        """The rows of B that this rank needs of other ranks; with op "t" and "h", the rows of C of
-        other ranks to which it adds.  Collective.
+        """The rows of B that this rank needs of other ranks; with op "t" and "h", unless the plan
+        is reproducible, the rows of C of other ranks to which it adds.  Collective.
 
         Returns
         -------
-        numpy.ndarray of int64, ``(stats.halo_rows,)``, with op "t" and "h" ``(stats.mirror_rows,)``
+        numpy.ndarray of int64, ``(stats.halo_rows,)``, of rows of C ``(stats.mirror_rows,)``
             Original indices, rank after rank, ascending for each.
         """
         self._context._agree(f"halo() of object {self._number}")
         stats = self.stats
-        rows = np.zeros(stats.halo_rows if self.op == "n" else stats.mirror_rows, np.int64)
+        rows = np.zeros(stats.mirror_rows if self._adds else stats.halo_rows, np.int64)
         self._context._call(lib.spmm_plan_get_halo, self._pointer,
                             ffi.from_buffer("int64_t[]", rows))
         return rows

@@ -284,6 +284,15 @@ void spmmi_halo_flow(const spmm_halo_t *halo, const spmm_env_t *env,
     }
 }
 
+size_t spmmi_halo_bytes(const spmm_halo_t *halo)
+{
+    const size_t peers = (size_t)halo->n_send_peers + (size_t)halo->n_recv_peers;
+    const size_t rows  = halo->send_ptr == NULL ? 0 : (size_t)spmmi_halo_send_rows(halo);
+
+    return peers * sizeof *halo->send_peer + (peers + 2) * sizeof *halo->send_ptr +
+           rows * sizeof *halo->send_row;
+}
+
 void spmmi_halo_free(spmm_halo_t *halo)
 {
     spmmi_free_all(halo->send_peer, halo->recv_peer, halo->send_ptr, halo->recv_ptr,

@@ -59,5 +59,7 @@ spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const in
  *  @param[in] offset [size + 1] owners of the indices */
 spmm_status_t spmmi_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo);
 void          spmmi_halo_free(spmm_halo_t *halo);
+/** That its lists take. */
+size_t spmmi_halo_bytes(const spmm_halo_t *halo);
 
 #endif /* SPMM_EXCHANGE_HALO_H */

@@ -56,6 +56,7 @@ void spmmi_levels_destroy(spmm_levels_t *l)
     device->ops->release(device, l->sums.ptr);
     device->ops->release(device, l->sums.pos);
     spmmi_levels_lists_free(&l->lists);
+    spmmi_halo_free(&l->flat);
     spmmi_free(l);
 }
 
@@ -285,7 +286,11 @@ spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *l, spmm_halo_t *halo)
         spmmi_free_all(peer, ptr);
         return spmmi_fail_memory(&l->shared->env->err, 2, sizeof *ptr, "mirror rows");
     }
-    spmmi_free_all(halo->send_peer, halo->send_ptr, halo->send_row);
+    l->flat.n_send_peers = halo->n_send_peers;
+    l->flat.send_peer    = halo->send_peer;
+    l->flat.send_ptr     = halo->send_ptr;
+    l->flat.send_row     = halo->send_row;
+
     peer[0]            = l->shared->env->rank;
     ptr[0]             = 0;
     ptr[1]             = l->lists.n_packed;
@@ -295,6 +300,11 @@ spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *l, spmm_halo_t *halo)
     halo->send_row     = l->lists.packed;
     l->lists.packed    = NULL;
     return SPMM_OK;
+}
+
+const spmm_halo_t *spmmi_levels_flat(const spmm_levels_t *l)
+{
+    return &l->flat;
 }
 
 double spmmi_levels_cost(const spmm_levels_t *l, size_t row_bytes)
@@ -347,7 +357,7 @@ void spmmi_levels_bytes(const spmm_levels_t *l, size_t *host, size_t *device)
     const size_t               lists = (size_t)(spmmi_room_rows(s, SPMM_ROOM_TO_CROSS) +
                                   spmmi_room_rows(s, SPMM_ROOM_TO_DEAL) + l->n_halo);
 
-    *host   = sizeof *l + lists * sizeof *s->to_halo;
+    *host   = sizeof *l + lists * sizeof *s->to_halo + spmmi_halo_bytes(&l->flat);
     *device = rows * l->row_bytes +
               sizeof *s->to_halo *
                   (l->direction == SPMM_HALO_FORWARD

@@ -48,6 +48,9 @@ bool spmmi_levels_is_alone(const spmm_levels_t *levels);
 /** Give @p halo the mirror rows of this exchange in place of those that it has: the rows that are
  *  packed, each once for a node, in one group. */
 spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *levels, spmm_halo_t *halo);
+/** What @p halo of take_mirror() had in their place: the rows to send to each rank that needs them,
+ *  whatever way they take.  Of received rows it has none. */
+const spmm_halo_t *spmmi_levels_flat(const spmm_levels_t *levels);
 
 /** As of a transport; of need.direction alone.  Rows of B are packed in exchange->mirror, in the
  *  order of take_mirror().  begin() also waits for what comes from the node.  Where a part fails

@@ -29,6 +29,7 @@ struct spmm_levels {
     size_t                      row_bytes;
     int64_t                     n_halo;
     spmm_levels_lists_t         lists;
+    spmm_halo_t                 flat; /**< sent rows of the halo plan, taken by take_mirror() */
     void                       *state[SPMM_LEVELS_PARTS];
     void                       *room; /**< device [lists.room rows x row_bytes], owned */
 

@@ -46,14 +46,6 @@ static size_t map_bytes(const spmm_layout_map_t *map, int size)
            (map->send_row == NULL ? 0 : (size_t)map->n_orig * sizeof *map->send_row);
 }
 
-static size_t halo_bytes(const spmm_halo_t *halo)
-{
-    const size_t peers = (size_t)halo->n_send_peers + (size_t)halo->n_recv_peers;
-
-    return peers * sizeof *halo->send_peer + (peers + 2) * sizeof *halo->send_ptr +
-           (size_t)spmmi_halo_send_rows(halo) * sizeof *halo->send_row;
-}
-
 static void count_block(const spmm_block_t *block, spmm_plan_stats_t *s)
 {
     size_t host, device;
@@ -76,7 +68,7 @@ static void count_exchange(const spmm_plan_t *plan, const void *state, const spm
     } else {
         plan->exchange.transport->bytes(state, &host, &device);
     }
-    s->host_bytes += host + halo_bytes(moved);
+    s->host_bytes += host + spmmi_halo_bytes(moved);
     s->device_bytes += device;
 }
 

@@ -100,19 +100,27 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
     }
 }
 
+/* With levels node the halo plan of the plan has the rows that are packed, once for a node. */
+static const spmm_halo_t *sent_halo(const spmm_plan_t *plan)
+{
+    return plan->exchange.levels != NULL ? spmmi_levels_flat(plan->exchange.levels)
+                                         : &plan->exchange.halo;
+}
+
 /* The owners of the rows name them. */
 static spmm_status_t name_rows(const spmm_plan_t *plan, int64_t *owned, int64_t *count,
                                int64_t *rows)
 {
     const spmm_halo_t *halo   = &plan->exchange.halo;
-    const int64_t      n      = spmmi_halo_send_rows(halo);
+    const spmm_halo_t *sent   = sent_halo(plan);
+    const int64_t      n      = spmmi_halo_send_rows(sent);
     int64_t *const     wanted = count + plan->env->size;
 
     for (int64_t i = 0; i < n; i++) {
-        owned[i] = spmmi_layout_original(&plan->cols, halo->send_row[i]);
+        owned[i] = spmmi_layout_original(&plan->cols, sent->send_row[i]);
     }
-    for (int k = 0; k < halo->n_send_peers; k++) {
-        count[halo->send_peer[k]] = halo->send_ptr[k + 1] - halo->send_ptr[k];
+    for (int k = 0; k < sent->n_send_peers; k++) {
+        count[sent->send_peer[k]] = sent->send_ptr[k + 1] - sent->send_ptr[k];
     }
     for (int k = 0; k < halo->n_recv_peers; k++) {
         wanted[halo->recv_peer[k]] = halo->recv_ptr[k + 1] - halo->recv_ptr[k];
@@ -122,7 +130,7 @@ static spmm_status_t name_rows(const spmm_plan_t *plan, int64_t *owned, int64_t 
 
 spmm_status_t spmmi_plan_list_halo(const spmm_plan_t *plan, int64_t *rows)
 {
-    const int64_t n      = spmmi_halo_send_rows(&plan->exchange.halo);
+    const int64_t n      = spmmi_halo_send_rows(sent_halo(plan));
     spmm_status_t status = SPMM_OK;
     int64_t      *owned, *count;
 

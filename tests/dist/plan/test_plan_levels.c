@@ -49,6 +49,18 @@ static void check_explained(const spmm_plan_t *plan, const char *sentence)
     free(text);
 }
 
+/* Rows needed of other ranks are named alike, whatever way they take. */
+static void check_named(const spmm_plan_t *flat, const spmm_plan_t *node, int64_t count)
+{
+    int64_t *const want = spmm_test_calloc((size_t)count, sizeof *want);
+    int64_t *const rows = spmm_test_calloc((size_t)count, sizeof *rows);
+
+    spmm_assert_ok(spmm_plan_get_halo(flat, want));
+    spmm_assert_ok(spmm_plan_get_halo(node, rows));
+    assert_memory_equal(rows, want, (size_t)count * sizeof *rows);
+    spmm_test_free(want, rows);
+}
+
 /* Of 4 ranks on 2 nodes each row crosses once, where flat exchanges send some twice; all that comes
  * is traced. */
 static void check_counts(spmm_op_t op)
@@ -70,6 +82,7 @@ static void check_counts(spmm_op_t op)
     assert_true(f.between.messages == 8);
     assert_true(n.mirror_rows < f.mirror_rows || op == SPMM_OP_T);
     assert_true(op == SPMM_OP_T || n.halo_rows == f.halo_rows);
+    check_named(flat, node, op == SPMM_OP_T ? f.mirror_rows : f.halo_rows);
     spmm_assert_ok(spmm_plan_get_traffic(node, rows));
     for (int p = 0; p < 4; p++) {
         sum += rows[p];

@@ -58,12 +58,15 @@ static void find_owners(const spmm_layout_info_t *layout, int *owner)
     MPI_Allreduce(MPI_IN_PLACE, owner, MOST, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 }
 
-static void check_halo(const spmm_plan_t *plan, spmm_op_t op, int64_t cols)
+/* @param[in] most  rows of the operand that travels: of B, and of C with op T of a plan that adds
+ *                  sums; a reproducible one multiplies by blocks of the transposed A */
+static void check_halo(const spmm_plan_t *plan, const spmm_plan_options_t *o, int64_t most)
 {
-    const spmm_operand_t     of_rows = op == SPMM_OP_N ? SPMM_OPERAND_C : SPMM_OPERAND_B;
-    const spmm_operand_t     of_cols = op == SPMM_OP_N ? SPMM_OPERAND_B : SPMM_OPERAND_C;
-    const spmm_layout_info_t mine = layout_of(plan, of_rows), theirs = layout_of(plan, of_cols);
-    spmm_plan_stats_t        stats = {.struct_size = sizeof stats};
+    const bool               adds   = o->op == SPMM_OP_T && !o->reproducible;
+    const bool               as_is  = o->op == SPMM_OP_N || adds;
+    const spmm_layout_info_t mine   = layout_of(plan, adds ? SPMM_OPERAND_B : SPMM_OPERAND_C);
+    const spmm_layout_info_t theirs = layout_of(plan, adds ? SPMM_OPERAND_C : SPMM_OPERAND_B);
+    spmm_plan_stats_t        stats  = {.struct_size = sizeof stats};
     int64_t                  rows[MOST], count = 0;
     int                      owner[MOST];
 
@@ -71,11 +74,13 @@ static void check_halo(const spmm_plan_t *plan, spmm_op_t op, int64_t cols)
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     spmm_assert_ok(spmm_plan_get_halo(plan, rows));
     for (int p = 0; p < spmm_test_env.size; p++) {
-        for (int64_t j = 0; j < cols && p != spmm_test_env.rank; j++) {
+        for (int64_t j = 0; j < most && p != spmm_test_env.rank; j++) {
             bool used = false;
 
             for (int64_t i = 0; i < mine.local_rows; i++) {
-                used = used || is_entry(mine.global_row[i], j);
+                const int64_t k = mine.global_row[i];
+
+                used = used || is_entry(as_is ? k : j, as_is ? j : k);
             }
             if (used && owner[j] == p) {
                 assert_int_equal(rows[count], j);
@@ -83,7 +88,7 @@ static void check_halo(const spmm_plan_t *plan, spmm_op_t op, int64_t cols)
             }
         }
     }
-    assert_int_equal(op == SPMM_OP_N ? stats.halo_rows : stats.mirror_rows, count);
+    assert_int_equal(adds ? stats.mirror_rows : stats.halo_rows, count);
 }
 
 /* Both layouts on this rank, and so on all. */
@@ -129,7 +134,7 @@ static void check_lists(const spmm_plan_t *plan, bool keep, bool one)
 
 static void check(int64_t rows, int64_t cols, bool alike)
 {
-    static const char *const partitions[] = {"keep", "block"};
+    static const char *const partitions[] = {"keep", "block", "block"};
     spmm_context_t          *ctx          = NULL;
     spmm_matrix_t           *A;
     spmm_matrix_info_t       info    = {.struct_size = sizeof info};
@@ -142,17 +147,18 @@ static void check(int64_t rows, int64_t cols, bool alike)
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
     assert_true(info.host_bytes >= (size_t)info.local_nnz * 16 + (size_t)info.local_rows * 8);
     assert_true(info.host_bytes < (size_t)info.local_nnz * 24 + (size_t)info.local_rows * 8 + 2000);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
         spmm_plan_stats_t   stats   = {.struct_size = sizeof stats};
         spmm_plan_t        *plan    = NULL;
 
-        options.op        = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
-        options.partition = partitions[k / 2];
+        options.op           = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
+        options.partition    = partitions[k / 2];
+        options.reproducible = k >= 4;
         spmm_assert_ok(spmm_plan_create(A, 3, &options, &plan));
         check_lists(plan, k < 2 || spmm_test_env.size == 1,
                     rows == cols && (alike || spmm_test_env.size == 1));
-        check_halo(plan, options.op, cols);
+        check_halo(plan, &options, options.reproducible && options.op == SPMM_OP_T ? rows : cols);
         assert_true(layout_of(plan, SPMM_OPERAND_B).is_shared ==
                     (rows == cols && (alike || spmm_test_env.size == 1)));
         assert_true(!layout_of(plan, SPMM_OPERAND_B).is_shared || are_equal(plan));
