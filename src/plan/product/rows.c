@@ -74,18 +74,21 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
 static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spmm_slice_t *slice,
                           void *mirror, spmm_stream_t stream)
 {
-    const size_t  elem = spmm_type_size(plan->halo_type);
-    const int64_t at   = plan->layout == SPMM_LAYOUT_ROW ? slice->first : slice->first * x->ldb;
-    const spmm_gather_args_t args = {.src        = (const char *)x->B + (size_t)at * elem,
-                                     .ld_src     = x->ldb,
-                                     .src_layout = plan->layout,
-                                     .row        = plan->exchange.send_row,
-                                     .n_rows     = spmmi_halo_send_rows(&plan->exchange.halo),
-                                     .n          = slice->n,
-                                     .elem_size  = elem,
-                                     .dst        = mirror};
+    const size_t       elem = spmm_type_size(plan->halo_type);
+    const int64_t      at = plan->layout == SPMM_LAYOUT_ROW ? slice->first : slice->first * x->ldb;
+    spmm_gather_args_t args = {.ld_src     = x->ldb,
+                               .src_layout = plan->layout,
+                               .row        = plan->exchange.send_row,
+                               .n_rows     = spmmi_halo_send_rows(&plan->exchange.halo),
+                               .n          = slice->n,
+                               .elem_size  = elem,
+                               .dst        = mirror};
 
-    return args.n_rows == 0 ? SPMM_OK : plan->device->ops->gather_rows(plan->device, &args, stream);
+    if (args.n_rows == 0) { /* B may be NULL */
+        return SPMM_OK;
+    }
+    args.src = (const char *)x->B + (size_t)at * elem;
+    return plan->device->ops->gather_rows(plan->device, &args, stream);
 }
 
 /* The same in the type in which rows travel. */

@@ -91,10 +91,11 @@ static void check_forward(const masked_t *m, const case_t *c, int64_t step)
     assert_null(plan);
 }
 
-/* Full rows, empty ones, one entry in a row, vectors of blocks, and no entry at all. */
-static const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {90, 75, 1, 12, 3, 0},
-                                {9, 90, 8, 500, 3, 1},   {5, 96, 16, 300, -1, 2},
-                                {30, 20, 1, 0, -1, 0},   {40, 700, 1, 700, 5, 0}};
+/* Full rows, empty ones, one entry in a row, vectors of blocks, no entry at all, and ranks without
+ * columns. */
+static const mask_t shapes[] = {
+    {61, 70, 1, 200, 17, 0}, {90, 75, 1, 12, 3, 0}, {20, 2, 1, 600, 3, 0},  {9, 90, 8, 500, 3, 1},
+    {5, 96, 16, 300, -1, 2}, {30, 20, 1, 0, -1, 0}, {40, 700, 1, 700, 5, 0}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static void test_rows(void **state)
