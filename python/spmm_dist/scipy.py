@@ -28,7 +28,7 @@ def _over_ranks(x, comm, ufunc=np.add):
     """The same bits on all ranks, so that all take the same decisions.  Collective."""
     if ufunc is not np.add:  # MPI has no order of complex numbers
         return ufunc.reduce(comm.allgather(x), 0)
-    x = np.ascontiguousarray(x)
+    x = np.asarray(x, order="C")
     total = np.empty_like(x)
     comm.Reduce(x, total, MPI.SUM, root=0)
     comm.Bcast(total, root=0)
@@ -41,7 +41,8 @@ class RowBlock(np.ndarray):
     An array of NumPy in which what runs along rows runs over all ranks, and is then collective:
     ``X.T @ Y``, ``numpy.dot(X.T, Y)``, and sums, maxima and minima over axis 0.  Elementwise
     arithmetic and ``X @ small`` give a `RowBlock`.  What would see the rows of one rank alone and
-    pass for the whole is a TypeError; ``numpy.asarray(X)`` has this rank's rows.
+    pass for the whole is a TypeError; ``numpy.asarray(X)`` has this rank's rows, ``X[i]`` one of
+    them, both arrays of NumPy.
 
     Parameters
     ----------
@@ -63,13 +64,29 @@ class RowBlock(np.ndarray):
         return self if self.ndim < 2 else _Columns(self)
 
     def transpose(self, *axes):
+        if axes not in ((), (None,), (1, 0), ((1, 0),)):
+            raise TypeError("transpose() of a RowBlock swaps its rows and columns, and no more")
         return self.T
+
+    def reshape(self, *shape, **options):
+        made = super().reshape(*shape, **options)
+        if made.ndim > 1 and made.shape[0] != self.shape[0]:
+            raise TypeError("reshape() of a RowBlock keeps its rows, or makes a vector of it")
+        return made
 
     def dot(self, other):
         return self @ other
 
+    def __getitem__(self, key):
+        first = key[0] if isinstance(key, tuple) and key else key
+        if first is None:
+            raise TypeError("a RowBlock has its rows in front: a new axis may follow them")
+        # A row of this rank has none of other ranks'.
+        return (np.asarray(self)[key] if isinstance(first, (int, np.integer))
+                else super().__getitem__(key))
+
     def __array_function__(self, function, types, arguments, options):
-        if function is np.dot:
+        if function is np.dot and len(arguments) == 2 and not options:
             return arguments[0] @ arguments[1]
         if function in _PASSED:
             return super().__array_function__(function, types, arguments, options)
@@ -83,12 +100,20 @@ class RowBlock(np.ndarray):
         if ufunc is np.matmul and method == "__call__":
             return self._matmul(inputs, plain, options)
         if method == "__call__":
-            found = ufunc(*plain, **options)
-            return out[0] if out is not None else RowBlock(found, self._comm)
+            return self._elementwise(inputs, ufunc(*plain, **options), out)
         if method == "reduce":
             return self._reduce(ufunc, plain[0], **options)
         raise TypeError(f"numpy.{ufunc.__name__}.{method} of a RowBlock, whose rows are on several "
                         "ranks")
+
+    def _elementwise(self, inputs, found, out):
+        if out is not None:
+            return out if len(out) > 1 else out[0]
+        if isinstance(found, tuple):
+            return tuple(self._elementwise(inputs, one, None) for one in found)
+        if found.ndim > max(x.ndim for x in inputs if isinstance(x, RowBlock)):
+            raise TypeError("an array of more axes than a RowBlock would move its rows")
+        return RowBlock(found, self._comm)
 
     def _matmul(self, inputs, plain, options):
         if not isinstance(inputs[0], RowBlock):
@@ -96,20 +121,38 @@ class RowBlock(np.ndarray):
                             "transpose of a RowBlock adds those of all")
         if not isinstance(inputs[1], RowBlock):
             return RowBlock(np.matmul(*plain, **options), self._comm)
-        if inputs[0].ndim != 1:
-            raise TypeError("a RowBlock times a RowBlock: one of them is to be transposed")
+        if inputs[0].ndim != 1 or options:
+            raise TypeError("a RowBlock times a RowBlock: one of them is to be transposed, and out "
+                            "is not for it")
         return _over_ranks(np.matmul(*plain), self._comm)
 
     def _reduce(self, ufunc, x, axis=0, out=None, **options):
         axes = {a % x.ndim for a in (range(x.ndim) if axis is None else np.atleast_1d(axis))}
         if 0 not in axes:
             return RowBlock(ufunc.reduce(x, axis, **options), self._comm)
-        if ufunc not in _LEAST or out is not None:
+        # What methods pass on though nothing is asked for.
+        options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue
+                   and not (k == "where" and v is True)}
+        if ufunc not in _LEAST or out is not None or not options.keys() <= {"keepdims", "dtype"}:
             raise TypeError(f"numpy.{ufunc.__name__} along the rows of a RowBlock, which are on "
-                            "several ranks")
-        options = {k: v for k, v in options.items() if k in ("keepdims", "dtype") and v is not None}
+                            "several ranks: without where, initial and out it may be add, maximum "
+                            "or minimum")
         initial = {} if len(x) or ufunc is np.add else {"initial": _LEAST[ufunc]}
         return _over_ranks(ufunc.reduce(x, tuple(axes), **options, **initial), self._comm, ufunc)
+
+
+def _refused(name):
+    def method(self, *arguments, **options):
+        raise TypeError(f"{name}() of a RowBlock, whose rows are on several ranks: numpy.asarray() "
+                        "of it has this rank's")
+
+    return method
+
+
+# Methods that are no ufuncs, or divide what one gave by the rows of this rank.
+for _name in ("argmax", "argmin", "argpartition", "argsort", "diagonal", "mean", "nonzero",
+              "partition", "searchsorted", "sort", "std", "swapaxes", "trace", "var"):
+    setattr(RowBlock, _name, _refused(_name))
 
 
 class _Columns:
@@ -134,7 +177,7 @@ class _Columns:
     dot = __matmul__
 
     def __array_function__(self, function, types, arguments, options):
-        if function is not np.dot:
+        if function is not np.dot or len(arguments) != 2 or options:
             raise TypeError(f"numpy.{function.__name__} of the transpose of a RowBlock")
         return arguments[0] @ arguments[1]
 

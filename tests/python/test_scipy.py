@@ -24,12 +24,19 @@ def test_row_block(dtype):
     assert np.allclose(X.sum(axis=0), all_x.sum(0)) and np.allclose(np.sum(X), all_x.sum())
     assert np.allclose(np.sum(X.conj() * X, 0), (abs(all_x)**2).sum(0))
     assert np.allclose(X[:, 0] @ X[:, 1], all_x[:, 0] @ all_x[:, 1])
+    assert np.shape(X[:, 0] @ X[:, 1]) == np.shape(X.sum()) == np.shape(X.max()) == ()
+    assert np.allclose(X.ravel() @ X.reshape(-1), (all_x * all_x).sum())
     assert np.array_equal(X.max(axis=0), all_x.max(0)) and np.min(X) == all_x.min()
     local = (2 * X + 1) / X.sum(axis=0) @ small
     assert isinstance(local, RowBlock)
     assert np.allclose(np.asarray(local), (2 * x + 1) / all_x.sum(0) @ small)
     assert np.allclose(np.asarray(X.sum(axis=1)), x.sum(1)) and X[:, [True, False, False,
                                                                       True]].shape == (rows, 2)
+    if rows:
+        assert type(X[1]) is np.ndarray and X[1].sum() == x[1].sum() and X[1, 2] == x[1, 2]
+    if dtype == "float64":
+        fraction, integer = np.modf(X)
+        assert isinstance(fraction, RowBlock) and np.array_equal(np.asarray(integer), np.trunc(x))
     total = X.T @ Y
     assert all(other == total.tobytes() for other in WORLD.allgather(total.tobytes()))
     X -= X @ np.eye(4)
@@ -38,7 +45,19 @@ def test_row_block(dtype):
 
 def test_row_block_refuses():
     """What would pass this rank's rows off as the whole."""
-    X = RowBlock(np.ones((4, 2)), WORLD)
+    X, v = RowBlock(np.ones((4, 2)), WORLD), RowBlock(np.ones(2), WORLD)
+    where, out = np.eye(4, 2) > 0, np.empty((2, 2))
+    for name in ("mean", "var", "std", "argmax", "argmin", "argsort", "sort", "nonzero", "trace",
+                 "diagonal"):
+        with pytest.raises(TypeError, match=rf"{name}\(\) of a RowBlock"):
+            getattr(X, name)()
+    for call in (lambda: X.sum(where=where), lambda: np.sum(X, where=where),
+                 lambda: X.sum(initial=1.0), lambda: np.max(X, initial=9.0),
+                 lambda: np.dot(X.T, X, out), lambda: np.matmul(v, v, np.empty(())),
+                 lambda: v + np.ones((2, 1)), lambda: X[None], lambda: X.reshape(2, 4),
+                 lambda: X.transpose(0, 1), lambda: X.swapaxes(0, 1)):
+        with pytest.raises(TypeError, match="RowBlock"):
+            call()
     for call in (lambda: X @ X, lambda: np.ones((3, 4)) @ X, lambda: np.linalg.norm(X),
                  lambda: np.einsum("ij,ij->j", X, X), lambda: np.mean(X), lambda: X.prod(axis=0),
                  lambda: np.cumsum(X), lambda: X.T @ np.ones((4, 2)), lambda: np.linalg.qr(X),
