@@ -156,6 +156,9 @@ class Matrix(Resource):
             pointers = (ranges(view(block_ptr, "block_ptr"), "block_ptr", rows, ("int64",)),
                         ranges(view(col_idx, "col_idx"), "col_idx", None, ("int64",)),
                         ranges(seen, "values", blocks * width * vector, _VALUES))
+            if rows and not view(block_ptr, "block_ptr").on_gpu and block_ptr[-1] != blocks:
+                raise ValueError(f"block_ptr ends with {block_ptr[-1]}, but there are {blocks} "
+                                 "blocks")
         except (TypeError, ValueError, ZeroDivisionError) as error:
             failed = error
         ctx._agree("Matrix.from_blocks()", failed)

@@ -153,7 +153,7 @@ class Plan(Resource):
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
         self._is_row, self._groups = layout == "row", self.stats.column_groups
-        self._adds = op != "n" and not reproducible #: rows of C travel
+        self._adds = op != "n" and not reproducible  # rows of C travel
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
         #: Layout: where the rows of B and C live

@@ -193,6 +193,9 @@ def test_blocks(ctx):
         Matrix.from_blocks(ctx, block_ptr, col_idx, np.ones(6), vector=3, n_rows=n_rows)
     with pytest.raises(ValueError, match="values has"):
         Matrix.from_blocks(ctx, block_ptr, col_idx, values[1:], vector=2, width=2, n_rows=n_rows)
+    with pytest.raises(ValueError, match="block_ptr ends with 9, but there are 2 blocks"):
+        Matrix.from_blocks(ctx, np.array([0, 1, 9]), col_idx, values, vector=2, width=2,
+                           n_rows=n_rows)
 
 
 def test_write(ctx, tmp_path_factory):
