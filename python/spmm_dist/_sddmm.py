@@ -88,6 +88,7 @@ class Sddmm(Resource):
             if not out.writable:
                 raise ValueError("S is read-only")
             handle = ffi.cast("void *", stream_of(stream, seen[0]))
+            alpha, beta = float(alpha), float(beta)
         except Exception:
             # A refused call counts as one, so that ranks stay in step.
             lib.spmm_sddmm(pointer, 0, 0.0, ffi.NULL, 0, ffi.NULL, 0, 0.0, ffi.NULL, ffi.NULL)

@@ -95,7 +95,7 @@ class Graph:
 def _rows(x):
     """Row-major, as it lies or copied; conjugates and negatives made."""
     x = x.detach().resolve_conj().resolve_neg()
-    lies = x.dim() == 1 or (x.stride(1) == 1 and x.stride(0) >= x.shape[1])
+    lies = x.stride(0) > 0 if x.dim() == 1 else x.stride(1) == 1 and x.stride(0) >= x.shape[1]
     return x if lies else x.contiguous()
 
 

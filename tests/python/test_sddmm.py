@@ -56,6 +56,7 @@ def test_refused(ctx):
             ((X, X, np.ones(3)), ValueError, "S has 3 elements"),
             ((X, X, np.ones(mask.info.local_nnz, "f4")), TypeError, "S holds float32"),
             ((X, X, None, 1.0, 1.0), ValueError, "there is no S"),
+            ((X, X, None, 1j), TypeError, "complex"),
             ((np.repeat(X, 2, 1), np.repeat(X, 2, 1)), ArgumentError, "k is 6")]:
         with pytest.raises(error, match=sentence):
             scores.execute(*arguments)

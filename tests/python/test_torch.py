@@ -116,6 +116,14 @@ def test_complex(ctx):
     assert torch.allclose(B.grad, own(other.grad, A))
 
 
+def test_vector(ctx):
+    """A sum of a vector has a gradient whose elements are one number in memory."""
+    A = Matrix.generate(ctx, "uniform:rows=30,cols=30,degree=4")
+    x = torch.ones(A.info.local_cols, dtype=torch.float64, requires_grad=True)
+    spmm(Graph(A, 1), x).sum().backward()
+    assert np.allclose(gather(x.grad), whole(A.csr(), 30).sum(0))
+
+
 @pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "complex64"])
 def test_tensors(ctx, name):
     """Tensors of every type as matrix and blocks."""
