@@ -116,6 +116,7 @@ static PetscErrorCode create_matrix(Mat mat, spmmi_state_t *state)
     PetscFunctionReturn(0);
 }
 
+/* Collective. */
 static PetscErrorCode update_values(Mat mat, spmmi_state_t *state)
 {
     const PetscScalar *values;
@@ -127,27 +128,115 @@ static PetscErrorCode update_values(Mat mat, spmmi_state_t *state)
     SPMMI_CALL(state->ctx, spmm_matrix_update_values(state->A, values));
     PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
     PetscCall(MatDestroy(&rows));
+    state->behind = PETSC_FALSE;
     PetscFunctionReturn(0);
 }
 
-/* The matrix of spmm_dist is what the AIJ is.  PETSc counts changes alike on all ranks. */
+/* Not collective: the plans that there are, and not A. */
+static PetscErrorCode update_plans(Mat mat, spmmi_state_t *state)
+{
+    const PetscScalar *values;
+    Mat                rows;
+
+    PetscFunctionBegin;
+    PetscCall(get_rows(mat, &rows));
+    PetscCall(MatSeqAIJGetArrayRead(rows, &values));
+    for (int op = 0; op < SPMMI_OPS; op++) {
+        if (state->plans[op].plan != NULL) {
+            SPMMI_CALL(state->ctx, spmm_plan_update_values(state->plans[op].plan, values, NULL));
+        }
+    }
+    PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
+    PetscCall(MatDestroy(&rows));
+    state->behind = PETSC_TRUE;
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode is_on_any_rank(Mat mat, PetscBool here, PetscBool *any)
+{
+    int flag = here ? 1 : 0;
+
+    PetscFunctionBegin;
+    PetscCallMPI(
+        MPI_Allreduce(MPI_IN_PLACE, &flag, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)mat)));
+    *any = flag != 0 ? PETSC_TRUE : PETSC_FALSE;
+    PetscFunctionReturn(0);
+}
+
+/* 0: there are no two parts. */
+static PetscErrorCode get_state_of_parts(Mat mat, PetscBool *has_parts, PetscObjectState *state)
+{
+    PetscObjectState diagonal, other;
+    Mat              part[2];
+
+    PetscFunctionBegin;
+    *state = 0;
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)mat, MATMPIAIJ, has_parts));
+    if (*has_parts) {
+        PetscCall(MatMPIAIJGetSeqAIJ(mat, &part[0], &part[1], NULL));
+        PetscCall(PetscObjectStateGet((PetscObject)part[0], &diagonal));
+        PetscCall(PetscObjectStateGet((PetscObject)part[1], &other));
+        *state = diagonal + other;
+    }
+    PetscFunctionReturn(0);
+}
+
+/* Changes that the whole does not count, maybe of some ranks alone. */
+static PetscErrorCode follow_parts(Mat mat, spmmi_state_t *state, PetscBool changed)
+{
+    PetscBool local = PETSC_TRUE;
+
+    PetscFunctionBegin;
+    for (int op = 0; op < SPMMI_OPS; op++) {
+        local = local && (state->plans[op].plan == NULL || state->plans[op].local);
+    }
+    if (!local) {
+        PetscCall(is_on_any_rank(mat, changed, &changed));
+    }
+    if (changed) {
+        PetscCall(local ? update_plans(mat, state) : update_values(mat, state));
+    }
+    PetscFunctionReturn(0);
+}
+
+/* The matrix of spmm_dist is what the AIJ is.  PETSc counts changes of the whole alike on all
+ * ranks. */
 static PetscErrorCode follow(Mat mat, spmmi_state_t *state)
 {
-    PetscObjectState values, pattern;
+    PetscObjectState values, pattern, parts;
+    PetscBool        has_parts;
 
     PetscFunctionBegin;
     PetscCall(PetscObjectStateGet((PetscObject)mat, &values));
     PetscCall(MatGetNonzeroState(mat, &pattern));
+    PetscCall(get_state_of_parts(mat, &has_parts, &parts));
     if (state->A != NULL && pattern != state->pattern) {
         PetscCall(spmmi_reset(state));
     }
     if (state->A == NULL) {
         PetscCall(create_matrix(mat, state));
+        state->behind = PETSC_FALSE;
     } else if (values != state->values) {
         PetscCall(update_values(mat, state));
+    } else if (has_parts) {
+        PetscCall(follow_parts(mat, state, parts != state->parts ? PETSC_TRUE : PETSC_FALSE));
     }
     state->values  = values;
     state->pattern = pattern;
+    state->parts   = parts;
+    PetscFunctionReturn(0);
+}
+
+/* A has the values of all ranks: a plan is made of it. */
+static PetscErrorCode catch_up(Mat mat, spmmi_state_t *state)
+{
+    PetscBool behind;
+
+    PetscFunctionBegin;
+    PetscCall(is_on_any_rank(mat, state->behind, &behind));
+    if (behind) {
+        PetscCall(update_values(mat, state));
+    }
     PetscFunctionReturn(0);
 }
 
@@ -162,6 +251,7 @@ static PetscErrorCode create_plan(spmmi_state_t *state, spmm_op_t op, PetscInt c
     const spmmi_options_t *o       = &state->options;
     spmm_plan_options_t    options = SPMM_PLAN_OPTIONS_INIT;
     spmm_layout_info_t     B = {.struct_size = sizeof B}, C = {.struct_size = sizeof C};
+    spmm_plan_stats_t      stats = {.struct_size = sizeof stats};
 
     PetscFunctionBegin;
     options.op            = op;
@@ -172,11 +262,13 @@ static PetscErrorCode create_plan(spmmi_state_t *state, spmm_op_t op, PetscInt c
     options.schedule      = chosen(o->schedule);
     options.deterministic = o->deterministic;
     SPMMI_CALL(state->ctx, spmm_plan_create(state->A, columns, &options, &p->plan));
+    SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));
     p->columns = columns;
-    if (options.partition == NULL || strcmp(options.partition, "keep") == 0) {
+    p->moves   = strcmp(stats.partition, "keep") != 0 ? PETSC_TRUE : PETSC_FALSE;
+    p->local   = !p->moves && strcmp(stats.cover, "rows") == 0 ? PETSC_TRUE : PETSC_FALSE;
+    if (!p->moves) {
         PetscFunctionReturn(0);
     }
-    p->moves = PETSC_TRUE;
     SPMMI_CALL(state->ctx, spmm_plan_get_layout(p->plan, SPMM_OPERAND_B, &B));
     SPMMI_CALL(state->ctx, spmm_plan_get_layout(p->plan, SPMM_OPERAND_C, &C));
     p->b_rows = B.local_rows;
@@ -211,6 +303,7 @@ PetscErrorCode spmmi_prepare(Mat mat, spmm_op_t op, PetscInt columns, spmmi_stat
     p       = &state->plans[planned_op(op)];
     if (p->columns < columns) {
         PetscCall(free_plan(state->ctx, p));
+        PetscCall(catch_up(mat, state));
         PetscCall(create_plan(state, planned_op(op), columns, p));
     }
     *found = state;

@@ -4,6 +4,9 @@
  *  The type is an AIJ (its data, its assembly, its preconditioners) of which some operations are
  *  replaced.  Its matrix and plans of spmm_dist follow the AIJ: a product compares the states that
  *  PETSc counts, takes new values where those differ, and begins anew where the pattern does.
+ *  Some changes of an MPIAIJ (MatAXPY(), MatRealPart()) PETSc counts on its two blocks alone, and a
+ *  program may change a block on one rank: plans then take the values of each rank without the
+ *  others, as far as values need not travel.
  */
 #ifndef SPMM_PETSC_STATE_H
 #define SPMM_PETSC_STATE_H
@@ -17,6 +20,7 @@ enum { SPMMI_NAME = 256 };
 typedef struct {
     spmm_plan_t *plan;
     PetscInt     columns; /* of one execute, at most */
+    PetscBool    local;   /* it takes new values of this rank alone */
     PetscBool    moves;   /* the plan has other rows than PETSc: */
     void        *B, *C;   /* b_rows and c_rows of them, of so many columns; else NULL */
     int64_t      b_rows, c_rows;
@@ -35,8 +39,11 @@ typedef struct {
     PetscLogDouble   nnz; /* entries of this rank's rows of A */
     spmmi_plan_t     plans[SPMMI_OPS];
     PetscObjectState values, pattern; /* of the AIJ when A took them */
+    PetscObjectState parts;           /* of the two blocks of an MPIAIJ, added up */
+    PetscBool        behind;          /* plans have newer values of this rank than A */
     spmmi_options_t  options;
     void (**inherited)(void); /* operations of the AIJ, in the order of `replaced` in type.c */
+    PetscErrorCode (*retrieve)(Mat); /* MatRetrieveValues() of the AIJ */
 } spmmi_state_t;
 
 /* Return from a function of PETSc where a call of spmm_dist failed. */

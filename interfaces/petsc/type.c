@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file type.c  The matrix type: an AIJ becomes a MATSPMMDIST and the other way round. */
+#include <petsc/private/petscimpl.h> /* PetscObjectStateIncrease() */
+
 #include "spmm_dist_petsc.h"
 #include "state.h"
 
 #define OWN_NAME     "spmm_dist state" /* the state's among the objects that a Mat carries */
+#define RETRIEVE     "MatRetrieveValues_C"
 #define TYPE_SEQ     MATSEQAIJ MATSPMMDIST
 #define TYPE_MPI     MATMPIAIJ MATSPMMDIST
 #define COUNT(array) ((PetscInt)(sizeof(array) / sizeof(array)[0]))
@@ -100,6 +103,18 @@ static PetscErrorCode free_state(void *data)
     PetscFunctionReturn(0);
 }
 
+/* PETSc counts no change there, neither of the whole nor of its parts. */
+static PetscErrorCode retrieve_values(Mat mat)
+{
+    spmmi_state_t *state;
+
+    PetscFunctionBegin;
+    PetscCall(spmmi_state_of(mat, &state));
+    PetscCall(state->retrieve(mat));
+    PetscCall(PetscObjectStateIncrease((PetscObject)mat));
+    PetscFunctionReturn(0);
+}
+
 static PetscErrorCode attach_state(Mat mat)
 {
     spmmi_state_t *state;
@@ -111,6 +126,10 @@ static PetscErrorCode attach_state(Mat mat)
     for (PetscInt i = 0; i < COUNT(replaced); i++) {
         PetscCall(MatGetOperation(mat, replaced[i].op, &state->inherited[i]));
         PetscCall(MatSetOperation(mat, replaced[i].op, replaced[i].own));
+    }
+    PetscCall(PetscObjectQueryFunction((PetscObject)mat, RETRIEVE, &state->retrieve));
+    if (state->retrieve != NULL) {
+        PetscCall(PetscObjectComposeFunction((PetscObject)mat, RETRIEVE, retrieve_values));
     }
     PetscCall(take_context(PetscObjectComm((PetscObject)mat), &state->ctx));
     PetscCall(PetscContainerCreate(PetscObjectComm((PetscObject)mat), &container));
@@ -129,6 +148,9 @@ static PetscErrorCode detach_state(Mat mat)
     PetscCall(spmmi_state_of(mat, &state));
     for (PetscInt i = 0; i < COUNT(replaced); i++) {
         PetscCall(MatSetOperation(mat, replaced[i].op, state->inherited[i]));
+    }
+    if (state->retrieve != NULL) {
+        PetscCall(PetscObjectComposeFunction((PetscObject)mat, RETRIEVE, state->retrieve));
     }
     PetscCall(PetscObjectCompose((PetscObject)mat, OWN_NAME, NULL));
     PetscFunctionReturn(0);
