@@ -238,6 +238,9 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 
         fetch_lists(0);
         fetch_lists(1);
+        if (is_turned(kAccess) && args.x.follows != SPMM_FOLLOWS_BESIDE) {
+            wait_for_earlier();
+        }
 #pragma unroll
         for (int k = 0; k < kStages - 1; k++) {
             if (k < blocks) {

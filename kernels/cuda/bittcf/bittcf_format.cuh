@@ -83,6 +83,13 @@ constexpr bool knows_columns(BittcfAccess access)
     return access >= BittcfAccess::kTurned;
 }
 
+/** Whether B was turned by a kernel of the same product, which waited before it let this one begin:
+ *  lists of A may be read before that ends. */
+constexpr bool is_turned(BittcfAccess access)
+{
+    return knows_columns(access) && is_wide(access);
+}
+
 /** Lists of the blocks a warp is about to multiply. */
 template <int kTiles> struct alignas(16) BittcfLists {
     int32_t  col[kRing][kSide];

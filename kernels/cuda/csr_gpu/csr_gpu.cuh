@@ -10,19 +10,22 @@
 #ifndef SPMM_CSR_GPU_CUH
 #define SPMM_CSR_GPU_CUH
 
+#include <type_traits>
+
 #include "cuda/csr_gpu/csr_gpu_read.cuh"
+#include "cuda/csr_gpu/csr_gpu_tile.cuh"
 
 namespace spmmi
 {
 
 /** One group of a thread block, for one slice of columns.
- *  @tparam C        type of C
- *  @tparam kColumns C is column-major */
-template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, bool kColumns,
+ *  @tparam C        type of C */
+template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, CsrStore kStore,
           bool kEdge = false>
-struct CsrGroup
-    : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge, !kColumns && takes_pieces<T>(kVector)> {
-    static constexpr bool kPieces = !kColumns && takes_pieces<T>(kVector);
+struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
+                            kStore == CsrStore::kRows && takes_pieces<T>(kVector)> {
+    static constexpr bool kByRow  = kStore == CsrStore::kRows;
+    static constexpr bool kPieces = kByRow && takes_pieces<T>(kVector);
     using Reader                  = CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge, kPieces>;
     static constexpr int kGroups  = kCsrBlock / kLanes;
     static constexpr int kWidth   = kLanes * kVector * kLoads;
@@ -33,13 +36,15 @@ struct CsrGroup
     using Read                          = typename Reader::Read;
     using Tile                          = typename Reader::Tile;
     using Shared                        = CsrShared<Sum, kVector, kLoads, kGroups>;
+    using Room =
+        std::conditional_t<kStore == CsrStore::kTiles, CsrTile<Sum, kLanes, kVector>, CsrNoTile>;
     using Reader::A, Reader::dense, Reader::lane, Reader::id, Reader::j0;
     using Reader::column, Reader::last_column, Reader::load_tile;
 
-    Shared      &shared;
-    bool         head        = false; /**< in a row that began in a group before */
-    Sums         sum[kLoads] = {};
-    CsrTile<Sum> tile        = {}; /**< kColumns: where rows of C go, if anywhere */
+    Shared &shared;
+    bool    head        = false; /**< in a row that began in a group before */
+    Sums    sum[kLoads] = {};
+    Room    tile        = {}; /**< kTiles: where rows of C go */
 
     __device__ __forceinline__ CsrGroup(const spmm_csr_pieces_t &format, const CsrDense<Sum> &other,
                                         Shared &mine, int slice)
@@ -75,12 +80,11 @@ struct CsrGroup
     /** Row @p row of C = alpha sum + beta C.  Overwrites the sums, which saves registers. */
     __device__ __forceinline__ void store(int32_t row)
     {
-        if constexpr (kColumns) {
-            if (tile.at != NULL) {
-                put_tile(row);
-            } else {
-                store_columns(row);
-            }
+        if constexpr (kStore == CsrStore::kTiles) {
+            put_tile(row);
+            return;
+        } else if constexpr (kStore == CsrStore::kColumns) {
+            store_columns(row);
             return;
         }
         C *const c = (C *)dense.C + row * dense.ldc;
@@ -157,9 +161,7 @@ struct CsrGroup
     {
 #pragma unroll
         for (int k = 0; k < kLoads * kVector; k++) {
-            const int j = (lane + k / kVector * kLanes) * kVector + k % kVector;
-
-            tile.at[j * tile.ld + row - tile.first] = sum[k / kVector].at[k % kVector];
+            tile.put(row, k, sum[k / kVector].at[k % kVector]);
         }
     }
 
@@ -330,7 +332,11 @@ struct CsrGroup
             for (int g = 1; g < min(kGroups, split.n_pieces); g++) {
                 take_sums(g * kLanes + lane);
             }
-            store(split.row);
+            if constexpr (kStore == CsrStore::kTiles) { /* it has no tile */
+                store_columns(split.row);
+            } else {
+                store(split.row);
+            }
         }
     }
 
@@ -383,6 +389,9 @@ struct CsrGroup
             shared.status[threadIdx.x] = kOwnRow; /* groups that there are not */
         }
         __syncwarp(); /* all lanes of a group may write its status */
+        if constexpr (!kByRow) {
+            follow_turn(dense);
+        }
         const int32_t tail = walk(tile, first, count);
 
         if (head) {

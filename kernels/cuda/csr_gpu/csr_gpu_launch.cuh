@@ -15,40 +15,24 @@
 namespace spmmi
 {
 
-/* A piece of consecutive rows, whose C is stored by columns. */
-template <typename C, class Group> __device__ __forceinline__ void run_tile(Group group, int slice)
-{
-    extern __shared__ int4 room[];
-    const int4             words = __ldg((const int4 *)(group.A.piece + blockIdx.x));
-
-    const bool whole = words.z < 0;
-
-    if (whole) {
-        group.tile = {(typename Group::Sum *)room, group.A.tile_rows + 1, words.w & INT32_MAX};
-        if (words.w < 0) {
-            group.tile.clear(Group::kWidth);
-        }
-    }
-    group.run((uint32_t)words.x, words.y);
-    if (whole) {
-        group.tile.template store<C>(group.dense, slice, Group::kWidth, -words.z);
-    }
-}
-
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
-          bool kColumns, bool kEdge = false>
+          CsrStore kStore, bool kEdge = false>
 __global__ void __launch_bounds__(kCsrBlock, kBlocks)
     csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
-    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kColumns, kEdge>;
+    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kStore, kEdge>;
     __shared__ typename Group::Shared shared;
     const int                         slice = dense.first + (int)blockIdx.y * Group::kWidth;
 
-    follow(dense);
+    if constexpr (kStore == CsrStore::kRows) {
+        follow(dense);
+    } else {
+        let_next_begin();
+    }
     if (blockIdx.x < (unsigned)A.n_pieces) {
-        if (kColumns && A.tile_rows > 0) {
+        if constexpr (kStore == CsrStore::kTiles) {
             run_tile<C>(Group(A, dense, shared, slice), slice);
             return;
         }
@@ -56,9 +40,12 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
 
         Group(A, dense, shared, slice).run((uint32_t)words.x, words.y);
     }
-    if (dense.share > 0) {
+    if (kStore != CsrStore::kTiles && dense.share > 0) {
         const int64_t from = (int64_t)blockIdx.x * dense.share;
 
+        if constexpr (kStore == CsrStore::kColumns) {
+            follow_turn(dense);
+        }
         Group(A, dense, shared, slice).run_empty(from, least(from + dense.share, A.n_empty));
     }
 }
@@ -121,36 +108,37 @@ template <typename T, typename C> struct CsrKernels {
     /* Accesses of 16 bytes, or 8, narrow to wide.  Several rows of B under way per group, and
      * registers for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more, and
      * so do edges of FP32 where kMore. */
-    template <bool kColumns, int kElems, bool kMasked, bool kMore = false> static List packs()
+    template <CsrStore kStore, int kElems, bool kMasked, bool kMore = false> static List packs()
     {
         constexpr int  kBlocks = sizeof(T) == 4 && !kMore ? 5 : 4;
         constexpr bool kEdge   = kMasked && kElems > 1;
+        constexpr int  kWidest = kStore == CsrStore::kTiles ? 16 : 32; /* of tiles: no room */
 
         static const Choice choices[] = {
-            {csr_mm<T, C, 4, kElems, 1, 4, kBlocks, kColumns, kEdge>, 4 * kElems},
-            {csr_mm<T, C, 8, kElems, 1, 4, kBlocks, kColumns, kEdge>, 8 * kElems},
-            {csr_mm<T, C, 16, kElems, 1, 4, kBlocks, kColumns, kEdge>, 16 * kElems},
-            {csr_mm<T, C, 32, kElems, 1, 4, kBlocks, kColumns, kEdge>, 32 * kElems},
+            {csr_mm<T, C, 4, kElems, 1, 4, kBlocks, kStore, kEdge>, 4 * kElems},
+            {csr_mm<T, C, 8, kElems, 1, 4, kBlocks, kStore, kEdge>, 8 * kElems},
+            {csr_mm<T, C, 16, kElems, 1, 4, kBlocks, kStore, kEdge>, 16 * kElems},
+            {csr_mm<T, C, kWidest, kElems, 1, 4, kBlocks, kStore, kEdge>, kWidest * kElems},
         };
 
-        return {choices, 4};
+        return {choices, kStore == CsrStore::kTiles ? 3 : 4};
     }
 
     /* One element at a time, for any alignment and any n.  A group's access should have 64 bytes at
      * least, and a lane several of them. */
-    template <bool kColumns> static List narrow()
+    template <CsrStore kStore> static List narrow()
     {
         constexpr bool kLong = sizeof(T) >= 8;
         constexpr int  kTwo = kLong ? 4 : 5, kFour = kLong ? 3 : 4; /* thread blocks */
         constexpr int  kTwice = kLong ? 2 : 1, kSome = 4 / kTwice;
 
         static const Choice choices[] = {
-            {csr_mm<T, C, 4, 1, 1, 4, 5, kColumns>, 4},
-            {csr_mm<T, C, 8, 1, 1, 4, 5, kColumns>, 8},
-            {csr_mm<T, C, 8, 1, 2, 4, kTwo, kColumns>, 16},
-            {csr_mm<T, C, 8 * kTwice, 1, kSome, 4, 4, kColumns>, 32},
-            {csr_mm<T, C, 16 * kTwice, 1, kSome, 4, 4, kColumns>, 64},
-            {csr_mm<T, C, 32, 1, 4, 4, kFour, kColumns>, 128},
+            {csr_mm<T, C, 4, 1, 1, 4, 5, kStore>, 4},
+            {csr_mm<T, C, 8, 1, 1, 4, 5, kStore>, 8},
+            {csr_mm<T, C, 8, 1, 2, 4, kTwo, kStore>, 16},
+            {csr_mm<T, C, 8 * kTwice, 1, kSome, 4, 4, kStore>, 32},
+            {csr_mm<T, C, 16 * kTwice, 1, kSome, 4, 4, kStore>, 64},
+            {csr_mm<T, C, 32, 1, 4, 4, kFour, kStore>, 128},
         };
 
         return {choices, 6};
@@ -186,17 +174,18 @@ template <typename T, typename C> struct CsrKernels {
         return choices[aligned];
     }
 
-    template <bool kColumns> static List all(Access access)
+    template <CsrStore kStore> static List all(Access access)
     {
         if constexpr (kHalf > 1) {
             if (access == Access::kHalf) {
-                return packs<kColumns, kHalf, true>();
+                return packs<kStore, kHalf, true>();
             }
         }
-        return access == Access::kWhole   ? packs<kColumns, kVector, false>()
-               : access == Access::kEdge  ? packs<kColumns, kVector, true>()
-               : access == Access::kRoomy ? packs<kColumns, kVector, true, !kColumns>()
-                                          : narrow<kColumns>();
+        return access == Access::kWhole  ? packs<kStore, kVector, false>()
+               : access == Access::kEdge ? packs<kStore, kVector, true>()
+               : access == Access::kRoomy
+                   ? packs<kStore, kVector, true, kStore == CsrStore::kRows>()
+                   : narrow<kStore>();
     }
 
     /* Whether rows of B, and of C unless it is column-major, begin where accesses of so many
@@ -246,9 +235,10 @@ template <typename T, typename C> struct CsrKernels {
         static const Choice one    = {csr_mv<T, C>, 1};
         const Access        access = access_of(x);
         const bool aligned       = A.by_rows ? access == Access::kWhole : access != Access::kSingle;
-        const List from          = A.by_rows                       ? rows(aligned)
-                                   : x.layout == SPMM_LAYOUT_MIXED ? all<true>(access)
-                                                                   : all<false>(access);
+        const List from          = A.by_rows                     ? rows(aligned)
+                                   : x.layout == SPMM_LAYOUT_ROW ? all<CsrStore::kRows>(access)
+                                   : A.tile_rows > 0             ? all<CsrStore::kTiles>(access)
+                                                                 : all<CsrStore::kColumns>(access);
         const Choice *const list = from.choice;
         const int64_t       row  = A.used_cols * (int64_t)sizeof(T);
         int                 take = from.number - 1;
@@ -384,25 +374,36 @@ template <typename T, typename C> struct CsrKernels {
 
     static cudaError_t load()
     {
-        const List  lists[] = {rows(false),
-                               rows(true),
-                               all<false>(Access::kSingle),
-                               all<false>(Access::kHalf),
-                               all<false>(Access::kEdge),
-                               all<false>(Access::kRoomy),
-                               all<false>(Access::kWhole),
-                               all<true>(Access::kSingle),
-                               all<true>(Access::kHalf),
-                               all<true>(Access::kEdge),
-                               all<true>(Access::kWhole)};
+        const List  lists[] = {rows(false), rows(true), all<CsrStore::kRows>(Access::kRoomy)};
         cudaError_t code =
             preload(csr_mv<T, C>, splits(false).kernel, splits(true).kernel, waiting(false, 8),
                     waiting(false, kWarp), waiting(true, 8), waiting(true, kWarp));
 
         for (const List &list : lists) {
-            for (int k = 0; k < list.number && code == cudaSuccess; k++) {
-                code = preload(list.choice[k].kernel);
-            }
+            code = code == cudaSuccess ? load_list(list) : code;
+        }
+        code = code == cudaSuccess ? load_all<CsrStore::kRows>() : code;
+        code = code == cudaSuccess ? load_all<CsrStore::kColumns>() : code;
+        return code == cudaSuccess ? load_all<CsrStore::kTiles>() : code;
+    }
+
+    static cudaError_t load_list(const List &list)
+    {
+        cudaError_t code = cudaSuccess;
+
+        for (int k = 0; k < list.number && code == cudaSuccess; k++) {
+            code = preload(list.choice[k].kernel);
+        }
+        return code;
+    }
+
+    template <CsrStore kStore> static cudaError_t load_all()
+    {
+        cudaError_t code = cudaSuccess;
+
+        for (const Access access :
+             {Access::kSingle, Access::kHalf, Access::kEdge, Access::kWhole}) {
+            code = code == cudaSuccess ? load_list(all<kStore>(access)) : code;
         }
         return code;
     }

@@ -89,6 +89,13 @@ template <typename Sum> struct CsrDense {
     int32_t     share; /**< rows without entries for each thread block along x */
 };
 
+/** How sums of a row get to C. */
+enum class CsrStore {
+    kRows,    /**< row-major */
+    kColumns, /**< column-major, element by element */
+    kTiles    /**< column-major, from tiles of consecutive rows in shared memory */
+};
+
 /** What kernels of a product do first. */
 template <typename Sum> __device__ __forceinline__ void follow(const CsrDense<Sum> &dense)
 {
@@ -96,6 +103,16 @@ template <typename Sum> __device__ __forceinline__ void follow(const CsrDense<Su
         wait_for_earlier();
     }
     let_next_begin();
+}
+
+/** What those with column-major C do in place of that, at last before they read B.  The kernel in
+ *  front of them is of the same product, and let them begin when all in front of it had ended: A is
+ *  there, and what of A they read first arrives while B is turned. */
+template <typename Sum> __device__ __forceinline__ void follow_turn(const CsrDense<Sum> &dense)
+{
+    if (!dense.beside) {
+        wait_for_earlier();
+    }
 }
 
 /** 0, in the register that x is in: as a new value it would cost a copy where it is not cleared. */
@@ -227,46 +244,6 @@ template <typename Sum, int kVector, int kLoads, int kGroups> struct CsrShared {
     Pack<Sum, kVector> sum[kLoads][kCsrBlock]; /**< of each thread */
     unsigned char      status[kGroups < kWarp ? kWarp : kGroups];
     bool               last;
-};
-
-/** Rows of C of a thread block, by columns in shared memory. */
-template <typename Sum> struct CsrTile {
-    Sum *at;        /**< [columns of the slice][ld]; NULL: none */
-    int  ld, first; /**< first row of C */
-
-    /** Clear @p columns where no row will come. */
-    __device__ __forceinline__ void clear(int columns) const
-    {
-        for (int k = (int)threadIdx.x; k < columns * ld; k += kCsrBlock) {
-            at[k] = {};
-        }
-        __syncthreads();
-    }
-
-    /** alpha times @p rows rows, plus beta C, to columns [j, j + columns) of C: lanes run along a
-     *  column and begin where a sector does. */
-    template <typename C>
-    __device__ __forceinline__ void store(const CsrDense<Sum> &dense, int j, int columns,
-                                          int rows) const
-    {
-        constexpr int kSector = 32 / (int)sizeof(C);
-
-        __syncthreads();
-        for (int n = (int)threadIdx.x / kWarp; n < columns && j + n < dense.n;
-             n += kCsrBlock / kWarp) {
-            C *const         c    = (C *)dense.C + (j + n) * dense.ldc + first;
-            const Sum *const from = at + n * ld;
-            const int        past = (int)((uintptr_t)c / sizeof(C) % kSector);
-
-            for (int r = (int)threadIdx.x % kWarp - past; r < rows; r += kWarp) {
-                if (r >= 0) {
-                    const Sum x = dense.alpha * from[r];
-
-                    c[r] = Narrow<C>::from(dense.has_beta ? x + dense.beta * widen<Sum>(c[r]) : x);
-                }
-            }
-        }
-    }
 };
 
 } // namespace spmmi

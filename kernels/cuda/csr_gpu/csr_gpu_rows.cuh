@@ -16,8 +16,8 @@ namespace spmmi
 
 /** One group of a thread block, for one slice of columns. */
 template <typename T, typename C, int kLanes, int kVector, int kLoads>
-struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, false> {
-    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, 4, false>;
+struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, CsrStore::kRows> {
+    using Group = CsrGroup<T, C, kLanes, kVector, kLoads, 4, CsrStore::kRows>;
     using Sum   = typename Group::Sum;
     using Group::A, Group::dense, Group::id, Group::lane;
     using Group::Group;

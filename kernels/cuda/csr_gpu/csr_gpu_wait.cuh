@@ -46,7 +46,7 @@ template <typename T, typename C, int kLanes, int kVector> struct CsrWait {
     using Sum                   = typename CsrSum<T>::type;
     using Sums                  = Pack<Sum, kVector>;
     using Read                  = Pack<T, kVector>;
-    using Group                 = CsrGroup<T, C, kLanes, kVector, 1, 4, false>;
+    using Group                 = CsrGroup<T, C, kLanes, kVector, 1, 4, CsrStore::kRows>;
 
     const spmm_csr_pieces_t &A;
     const CsrDense<Sum>     &dense;
