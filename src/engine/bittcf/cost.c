@@ -156,13 +156,13 @@ static double sectors(const spmm_pattern_t *pattern, const spmm_problem_t *probl
     return (double)pattern->tc.quads * fmax(4.0, 32.0 / size);
 }
 
-/* us that a block of a chain takes longer where rows of a turned B come element by element, as
- * those of few columns do: 0.37 to 0.50 on three stand-ins in FP32, N = 8, one H100; 0.1 and 0.4 in
- * FP64, where it is left out. */
+/* us that a block of a chain takes longer where rows of B come element by element, as those of few
+ * columns do: 0.37 to 0.50 on three stand-ins in FP32, N = 8, one H100; 0.1 and 0.4 in FP64, where
+ * it is left out. */
 static double few(const spmm_problem_t *problem)
 {
-    return problem->layout == SPMM_LAYOUT_MIXED && problem->ab_type == SPMM_R_32F &&
-                   problem->n > 1 && problem->n <= 16
+    return problem->layout != SPMM_LAYOUT_COL && problem->ab_type == SPMM_R_32F && problem->n > 1 &&
+                   problem->n <= 16
                ? 0.4
                : 0.0;
 }
