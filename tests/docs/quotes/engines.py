@@ -294,11 +294,13 @@ def strips(page):
         return f"{fig(geomean(ratios))}, {fig(min(ratios))}"
 
     for title, kind in (("FP64", "64f"), ("FP32", "32f")):
-        by = {n: select("trials/strips/strips_plans.tsv", type=kind, N=n) for n in (8, 32, 128)}
-        for what, syn in (("40 real ones", False), ("11 stand-ins", True)):
+        by = {n: select("trials/strips/columns_plans.tsv", type=kind, N=n) for n in (8, 32, 128)}
+        n_syn = 19 if kind == "64f" else 20
+        for what, syn in (("40 real ones", False), (f"{n_syn} stand-ins", True)):
             found = [[r for r in f if r["matrix"].startswith("syn-") == syn] for f in by.values()]
-            assert {len(f) for f in found} == {11 if syn else 40}
+            assert {len(f) for f in found} == {n_syn if syn else 40}
             page.row(f"{what}, {title}", *map(means, found))
+        page.row(f"all {40 + n_syn}, {title}", *map(means, by.values()))
         mine = [[r for r in f if r["chosen"] == "strips" and not r["matrix"].startswith("syn-")]
                 for f in by.values()]
         page.row(title, *(f"{fig(len(f), 0)}, {fig(geomean(values(f, 'auto', over='cusparse')))}"
@@ -320,6 +322,12 @@ def strips(page):
                                over=form)))
             for kind in ("64f", "32f") for n in (8, 32, 128)))
     strips_limits(page)
+    web = [one("trials/strips/columns_plans.tsv", matrix="syn-web-Google", type=kind, N=n)
+           for kind, n in (("64f", 8), ("64f", 32), ("32f", 32), ("32f", 128))]
+    page.says("takes it {} and {} times as fast as cuSPARSE in FP64 at N = 8 and 32, {} and {} "
+              "times in FP32".format(*(fig(r["cusparse"] / r["csr_gpu"]) for r in web)))
+    page.noted("arithmetic", "58.6 MB in FP64")
+    page.noted("definition", "and does not stay in L2")
     windows, first = (one("trials/strips/strips_counters.tsv", matrix="DD", type="64f", kernel=k)
                       for k in ("dmma on a turned B", "strips, two buffers"))
     graph = one("trials/strips/strips_plans.tsv", matrix="soc-Epinions1", N=128, type="64f")
@@ -346,6 +354,26 @@ def strips(page):
     page.noted("trial", "take 1.04 to 1.14 of the time on eight matrices, and 0.91 on")
     page.noted("definition", "128 consecutive rows", "told of 1000 products",
                "one line of 128 bytes")
+
+
+def tile_forms(page):
+    """Column-major C of csr-gpu, and what other forms make of it."""
+    table = "trials/csr_gpu/tile_forms.tsv"
+
+    def gain(kind, engine, n):
+        found = select(table, type=kind, engine=engine, N=n)
+        assert len(found) == 14
+        return fig(geomean(values(found, "tiles", over="before")))
+
+    page.says(f"`csr-gpu` is {gain('64f', 'csr-gpu', 32)} and {gain('64f', 'csr-gpu', 128)} times "
+              f"as fast in FP64 at N = 32 and 128, {gain('32f', 'csr-gpu', 32)} and "
+              f"{gain('32f', 'csr-gpu', 128)} times in FP32, `dmma` {gain('64f', 'dmma', 32)} and "
+              f"{gain('64f', 'dmma', 128)} times, `bittcf` {gain('32f', 'bittcf', 32)} and "
+              f"{gain('32f', 'bittcf', 128)} times, geometric means of {fig(14, 0)} matrices")
+    shares = [geomean(values(rows(table), "tiles", over=form))
+              for form in ("aligned", "streaming", "slices", "past", "packs", "past_packs")]
+    page.says(f"take {fig(min(shares))} to {fig(max(shares))} of their time over all")
+    page.noted("definition", "stores of 16 bytes or read", "slices of 64 columns")
 
 
 def strips_limits(page):
@@ -807,6 +835,7 @@ def quote(pages):
     tried_columns(pages[FOLDER + "tried.md"], pages["docs/how-to/column_major.md"])
     pieces(pages[FOLDER + "tried.md"])
     waves(pages[FOLDER + "csr_gpu.md"])
+    tile_forms(pages[FOLDER + "csr_gpu.md"])
     slices_in_waves(pages[FOLDER + "csr_gpu.md"])
     strips(pages[FOLDER + "strips.md"])
     pruned(pages[FOLDER + "dense.md"])

@@ -110,6 +110,14 @@ def one_gpu(page):
         found = [r for r in rows("single_gpu_more.tsv") if r["type"] == kind and "us_8" in r]
         assert len(found) == count, len(found)
         page.row(title, *(both(found, n) for n in (8, 32, 128)))
+    plans = rows("trials/strips/columns_plans.tsv")
+    more = {(kind, n): fig(geomean(values([r for r in plans if r["type"] == kind and r["N"] == n],
+                                          "auto", over="cusparse")))
+            for kind in ("64f", "32f") for n in (8, 32, 128)}
+    behind = [r for r in plans if r["cusparse"] < 0.998 * r["auto"]]
+    assert [r["matrix"] for r in behind] == ["syn-web-Google"]
+    page.says("{}, {} and {} times as fast in FP64, {}, {} and {} times in FP32".format(
+        *more.values()), f"of {fig(len(plans), 0)} products, web-Google-like")
     for title, kind in (("complex FP64", "64c"), ("complex FP32", "32c")):
         found = [r for r in rows("engines/complex.tsv") if r["type"] == kind]
         by = {n: values([r for r in found if r["N"] == n], "ratio") for n in (8, 32, 128)}
