@@ -160,9 +160,11 @@ def leading(seen, what, is_row, rows, columns):
     A vector counts as one column.
     """
     shape = seen.shape
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{what} has shape {shape}, but it needs one dimension or two")
     if len(shape) == 1:
         shape += (1,)
-    if len(shape) != 2 or shape[0] != rows or shape[1] != columns:
+    if shape[0] != rows or shape[1] != columns:
         raise ValueError(f"{what} has shape {seen.shape}, but it needs {rows} rows, those of this "
                          f"rank{f', and {columns} columns' * (shape[-1] != columns)}")
     unit = _BYTES[seen.dtype] // (2 if seen.dtype[0] == "c" else 1)
