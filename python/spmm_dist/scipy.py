@@ -19,9 +19,17 @@ from mpi4py import MPI
 
 from ._arrays import fetched, moved
 
-_LEAST = {np.add: 0, np.maximum: -np.inf, np.minimum: np.inf}  # what may run along rows
+_ALONG_ROWS = {np.add, np.maximum, np.minimum}
 # Functions of NumPy that end in methods or ufuncs, which know what to do.
 _PASSED = {np.sum, np.amax, np.amin, np.max, np.min, np.shape, np.ndim, np.copy}
+
+
+def _extreme(ufunc, dtype):
+    """The maximum or minimum of no rows, below or above all others."""
+    least = ufunc is np.maximum
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if least else np.iinfo(dtype).max
+    return not least if dtype.kind == "b" else -np.inf if least else np.inf
 
 
 def _over_ranks(x, comm, ufunc=np.add):
@@ -133,11 +141,12 @@ class RowBlock(np.ndarray):
         # What methods pass on though nothing is asked for.
         options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue
                    and not (k == "where" and v is True)}
-        if ufunc not in _LEAST or out is not None or not options.keys() <= {"keepdims", "dtype"}:
+        if (ufunc not in _ALONG_ROWS or out is not None
+                or not options.keys() <= {"keepdims", "dtype"}):
             raise TypeError(f"numpy.{ufunc.__name__} along the rows of a RowBlock, which are on "
                             "several ranks: without where, initial and out it may be add, maximum "
                             "or minimum")
-        initial = {} if len(x) or ufunc is np.add else {"initial": _LEAST[ufunc]}
+        initial = {} if len(x) or ufunc is np.add else {"initial": _extreme(ufunc, x.dtype)}
         return _over_ranks(ufunc.reduce(x, tuple(axes), **options, **initial), self._comm, ufunc)
 
 

@@ -27,6 +27,10 @@ def test_row_block(dtype):
     assert np.shape(X[:, 0] @ X[:, 1]) == np.shape(X.sum()) == np.shape(X.max()) == ()
     assert np.allclose(X.ravel() @ X.reshape(-1), (all_x * all_x).sum())
     assert np.array_equal(X.max(axis=0), all_x.max(0)) and np.min(X) == all_x.min()
+    if dtype == "float64":
+        whole_numbers = (X * 9).astype(int), (all_x * 9).astype(int)
+        assert np.array_equal(whole_numbers[0].max(0), whole_numbers[1].max(0))
+        assert whole_numbers[0].min() == whole_numbers[1].min() and not (X > 2).max()
     local = (2 * X + 1) / X.sum(axis=0) @ small
     assert isinstance(local, RowBlock)
     assert np.allclose(np.asarray(local), (2 * x + 1) / all_x.sum(0) @ small)
