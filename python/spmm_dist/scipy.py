@@ -137,7 +137,7 @@ class RowBlock(np.ndarray):
     def _reduce(self, ufunc, x, axis=0, out=None, **options):
         axes = {a % x.ndim for a in (range(x.ndim) if axis is None else np.atleast_1d(axis))}
         if 0 not in axes:
-            return RowBlock(ufunc.reduce(x, axis, **options), self._comm)
+            return RowBlock(ufunc.reduce(x, axis, out=out, **options), self._comm)
         # What methods pass on though nothing is asked for.
         options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue
                    and not (k == "where" and v is True)}

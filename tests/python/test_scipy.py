@@ -34,6 +34,9 @@ def test_row_block(dtype):
     local = (2 * X + 1) / X.sum(axis=0) @ small
     assert isinstance(local, RowBlock)
     assert np.allclose(np.asarray(local), (2 * x + 1) / all_x.sum(0) @ small)
+    sums = np.empty(rows, dtype)
+    X.sum(axis=1, out=sums)
+    assert np.allclose(sums, x.sum(1))
     assert np.allclose(np.asarray(X.sum(axis=1)), x.sum(1)) and X[:, [True, False, False,
                                                                       True]].shape == (rows, 2)
     if rows:
