@@ -41,8 +41,8 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     return SPMM_OK;
 }
 
-/* A dense operand of @p rows rows: pointer and leading dimension, which without rows may be
- * anything and is then set to the least that has a meaning. */
+/* A dense operand of @p rows rows: pointer and leading dimension, which without rows, or in a
+ * column group without columns, may be anything and is then set to the least that has a meaning. */
 static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, const void *data,
                                  int64_t rows, int64_t n, int64_t *ld, spmm_type_t type)
 {
@@ -50,8 +50,8 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
     const bool    is_row = plan->layout == SPMM_LAYOUT_ROW;
     const int64_t least  = is_row ? n : rows;
 
-    if (rows == 0) {
-        *ld = is_row ? n : 1;
+    if (rows == 0 || n == 0) {
+        *ld = is_row ? n : rows > 0 ? rows : 1;
         return SPMM_OK;
     }
     if (*ld < least) {
