@@ -84,7 +84,7 @@ static spmm_status_t check(spmm_env_t *env, int count, int64_t n)
     }
     if (n < count) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "%d column groups and %lld columns: a group would have none", count,
+                          "%d column groups for %lld column(s): a group would have none", count,
                           (long long)n);
     }
     return SPMM_OK;
