@@ -116,8 +116,9 @@ static PetscErrorCode create_matrix(Mat mat, spmmi_state_t *state)
     PetscFunctionReturn(0);
 }
 
-/* Collective. */
-static PetscErrorCode update_values(Mat mat, spmmi_state_t *state)
+/* With @p whole A takes the values, and all plans made from it: collective.  Else the plans that
+ * there are take those of this rank, and A does not. */
+static PetscErrorCode update_values(Mat mat, spmmi_state_t *state, PetscBool whole)
 {
     const PetscScalar *values;
     Mat                rows;
@@ -125,30 +126,17 @@ static PetscErrorCode update_values(Mat mat, spmmi_state_t *state)
     PetscFunctionBegin;
     PetscCall(get_rows(mat, &rows));
     PetscCall(MatSeqAIJGetArrayRead(rows, &values));
-    SPMMI_CALL(state->ctx, spmm_matrix_update_values(state->A, values));
-    PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
-    PetscCall(MatDestroy(&rows));
-    state->behind = PETSC_FALSE;
-    PetscFunctionReturn(0);
-}
-
-/* Not collective: the plans that there are, and not A. */
-static PetscErrorCode update_plans(Mat mat, spmmi_state_t *state)
-{
-    const PetscScalar *values;
-    Mat                rows;
-
-    PetscFunctionBegin;
-    PetscCall(get_rows(mat, &rows));
-    PetscCall(MatSeqAIJGetArrayRead(rows, &values));
-    for (int op = 0; op < SPMMI_OPS; op++) {
+    if (whole) {
+        SPMMI_CALL(state->ctx, spmm_matrix_update_values(state->A, values));
+    }
+    for (int op = 0; op < SPMMI_OPS && !whole; op++) {
         if (state->plans[op].plan != NULL) {
             SPMMI_CALL(state->ctx, spmm_plan_update_values(state->plans[op].plan, values, NULL));
         }
     }
     PetscCall(MatSeqAIJRestoreArrayRead(rows, &values));
     PetscCall(MatDestroy(&rows));
-    state->behind = PETSC_TRUE;
+    state->behind = whole ? PETSC_FALSE : PETSC_TRUE;
     PetscFunctionReturn(0);
 }
 
@@ -194,7 +182,7 @@ static PetscErrorCode follow_parts(Mat mat, spmmi_state_t *state, PetscBool chan
         PetscCall(is_on_any_rank(mat, changed, &changed));
     }
     if (changed) {
-        PetscCall(local ? update_plans(mat, state) : update_values(mat, state));
+        PetscCall(update_values(mat, state, local ? PETSC_FALSE : PETSC_TRUE));
     }
     PetscFunctionReturn(0);
 }
@@ -217,7 +205,7 @@ static PetscErrorCode follow(Mat mat, spmmi_state_t *state)
         PetscCall(create_matrix(mat, state));
         state->behind = PETSC_FALSE;
     } else if (values != state->values) {
-        PetscCall(update_values(mat, state));
+        PetscCall(update_values(mat, state, PETSC_TRUE));
     } else if (has_parts) {
         PetscCall(follow_parts(mat, state, parts != state->parts ? PETSC_TRUE : PETSC_FALSE));
     }
@@ -235,7 +223,7 @@ static PetscErrorCode catch_up(Mat mat, spmmi_state_t *state)
     PetscFunctionBegin;
     PetscCall(is_on_any_rank(mat, state->behind, &behind));
     if (behind) {
-        PetscCall(update_values(mat, state));
+        PetscCall(update_values(mat, state, PETSC_TRUE));
     }
     PetscFunctionReturn(0);
 }
