@@ -11,6 +11,8 @@
  * (docs/explanation/choices.md), is what measuring can bring: so much of the products to come it
  * may take. */
 static const double share = 0.05;
+/* Near rivals bring more than others do, and may take so many times as much. */
+static const double near_times = 3.0;
 /* The same for the yardstick: what must not be slower may take longer to make sure of. */
 static const double yardstick_share = 0.1;
 
@@ -31,10 +33,12 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
     const double trials    = c->engine->yardstick ? 3.0 : 1.0;
     const double cost  = spmmi_tuning_build_seconds(t, c) + trials * spmmi_trial_seconds(product_s);
     const double saved = (double)t->executes * (t->best->measured_s - product_s);
-    const double budget =
-        c->engine->yardstick ? yardstick_share / share * t->budget_s : t->budget_s;
+    const double times = c->engine->yardstick         ? yardstick_share / share
+                         : spmmi_tuning_is_near(t, c) ? near_times
+                                                      : 1.0;
 
-    return spent + best_seconds(t) + cost <= budget || cost <= saved; /* NaN: not measured */
+    return spent + best_seconds(t) + cost <= times * t->budget_s ||
+           cost <= saved; /* NaN: not measured */
 }
 
 /* May the best be measured, though no rival is within the budget?  It may prove so slow that one

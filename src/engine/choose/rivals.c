@@ -3,18 +3,13 @@
 
 #include <math.h>
 
-#include "engine/choose/roofline.h"
 #include "spmm_dist/context.h"
 
 /* So few products may not pay for the format of the yardstick: it is tried as the others are. */
 enum { FEW = 200 };
-/* Engines predicted within a factor of @c near prove the faster as often as not, and later plans
- * remember it: those may take so many times the budget.  Others bring a hundredth at most, in the
- * mean, and may take no more. */
-static const double near = 1.1, near_budget = 5.0, far_budget = 0.2;
-/* The same in 16 bits where n ends within an access: engines differ by whether rows are padded,
- * which predictions do not know. */
-static const double near_narrow = 1.3;
+/* Near engines may take so many times the budget, since later plans remember which was the faster
+ * one.  Others bring a hundredth at most, in the mean, and may take no more. */
+static const double near_budget = 5.0, far_budget = 0.2;
 
 typedef struct {
     spmm_tuning_t *t;
@@ -103,11 +98,7 @@ static spmm_status_t add(rivals_t *r, spmm_candidate_t *c, int variant)
 
 static double budget_of(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    const spmm_problem_t *p      = &t->problem;
-    const bool            narrow = spmm_type_size(p->ab_type) == 2 && spmmi_gpu_narrow(p) > 0.0;
-    const double          most   = narrow ? near_narrow : near;
-
-    return c->predicted_s <= most * t->best->predicted_s ? near_budget : far_budget;
+    return spmmi_tuning_is_near(t, c) ? near_budget : far_budget;
 }
 
 static bool is_tried(const spmm_tries_t *tries, const spmm_candidate_t *c)

@@ -54,6 +54,8 @@ double spmmi_tuning_csr_bytes(const spmm_tuning_t *t);
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** Is @p c predicted to be near enough to the best, @p tried being in work beside the yardstick? */
 bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
+/** Is @p c predicted so near to the best that it proves the faster one as often as not? */
+bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** In how many ways @p c can lay its work out; the yardstick has its algorithms for products in
  *  use alone, counted from 1. */
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c);

@@ -94,7 +94,7 @@ def choices(page):
         f"{fig(code(TUNING + '.c', r'yardstick_worth = ([0-9.]+)'), 0)} where its model",
         f"below {fig(code(TUNING + '.c', r'FEW_COLUMNS += ([0-9]+)'), 0)} columns",
         f"Where {fig(code(RIVALS + '.c', r'FEW = ([0-9]+)'), 0)} products or more",
-        f"engines within {fig(code(RIVALS + '.c', r'near = ([0-9.]+)'), 1)} may take",
+        f"Engines within {fig(code(TUNING + '.c', r'near = ([0-9.]+)'), 1)} may take three times",
         f"behind by less than {fig(code(TUNING + '.h', r'VARIANTS_GAIN ([0-9.]+)'), 1)}",
         f"within {fig(code(RIVALS + '.h', r'RIVALS_BYTES +([0-9.]+)') / 2**20, 0)} MiB",
         f"stands {fig(1e6 * code(TRIES + '.c', r'lead_s = ([0-9.e-]+)'), 0)} us in front of",
@@ -145,7 +145,7 @@ def choices(page):
     page.noted_table("trial", "| tried | outcome |", 41)
     # bench/fit/fit.py from trials/models.tsv and engines/lot.tsv
     page.noted_table("log", "| mode | choices by lot | as they were |", 21)
-    near, narrow = (fig(code(RIVALS + ".c", rf"{name} = ([0-9.]+)"), 1)
+    near, narrow = (fig(code(TUNING + ".c", rf"{name} = ([0-9.]+)"), 1)
                     for name in ("near", "near_narrow"))
     page.says(f"the next two within {fig(code(TUNING + '.c', r' worth = ([0-9.]+)'), 1)}",
               f"five times the budget up to {narrow} of the best, not {near}, there")

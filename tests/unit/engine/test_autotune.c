@@ -97,11 +97,29 @@ static void test_budget(void **state)
     fake_destroy(fake_settled.format);
 }
 
+/* Of 110 products of a second 5 % are one trial of five, and three times as much those of the best
+ * and of a near rival. */
+static void test_near(void **state)
+{
+    static const double rival[] = {1.05e6, 1.15e6};
+
+    for (int k = 0; k < 2; k++) {
+        const double predicted[] = {1e6, rival[k], 0.0, 0.0, 0.0};
+
+        fake_prepare(predicted);
+        fake_executes    = 110;
+        fakes[0].seconds = fakes[1].seconds = 1.0;
+        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        assert_int_equal(fakes[1].builds, k == 0);
+        fake_destroy(fake_settled.format);
+    }
+}
+
 /* The best predicted proves slow: what a rival saves over its time may pay for trying it, whatever
  * was predicted.  Of 110 products of a second 5 % are one trial of five, and not the next one. */
 static void test_doubt(void **state)
 {
-    const double slow[] = {1e6, 1.1e6, 0.0, 0.0, 1.2e6};
+    const double slow[] = {1e6, 1.15e6, 0.0, 0.0, 1.2e6};
 
     for (int k = 0; k < 3; k++) {
         static const double first[] = {10.0, 1.0, 10.0};
@@ -338,6 +356,6 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-SPMM_TESTS(test_limits, test_budget, test_doubt, test_load, test_winner, test_operands, test_copies,
-           test_slow, test_passed_over, test_crowded, test_passed_over_unmeasured, test_all_fail,
-           test_unmeasured, test_no_memory);
+SPMM_TESTS(test_limits, test_budget, test_near, test_doubt, test_load, test_winner, test_operands,
+           test_copies, test_slow, test_passed_over, test_crowded, test_passed_over_unmeasured,
+           test_all_fail, test_unmeasured, test_no_memory);
