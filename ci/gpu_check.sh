@@ -191,7 +191,7 @@ fresh() { ! wants ctest || [ "$ranks" -gt "$1" ]; } # LARGEST NUMBER OF RANKS TH
 
 # Tests of whole plans with one GPU for each rank, and transports under the CUDA-aware MPI.
 ranks_step() {
-    local test
+    local limit=330 test
     if fresh 1; then
         for test in test_async test_plan_streams test_push test_push_refused; do
             check mpirun --bind-to none -n "$ranks" "$build/tests/$test"
