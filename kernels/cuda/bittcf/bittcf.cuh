@@ -7,16 +7,15 @@
  *  tile of A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows
  *  high.
  *
- *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block,
- *  and of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64
- *  mma), whose "rows" are then columns of B in a permuted order, and the lane ends up with 16
- *  consecutive bytes of rows 2t and 2t + 1 of C.  B goes straight to registers; nothing is
- *  staged.
+ *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block, and
+ *  of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64 mma),
+ *  whose "rows" are then columns of B in a permuted order.  It ends up with 16 bytes of rows 2t and
+ *  2t + 1 of C.  B goes straight to registers; nothing is staged.
  *
- *  But a quarter of a warp, which L1 serves at a time, would touch four rows of 32 bytes in this
- *  order, and L1 would deliver a quarter of what it can (measured: 16 wavefronts for each load,
- *  77 to 89 % of L1's peak).  So lane 8 t + g loads what lane 4 g + t multiplies, 128 bytes of
- *  one row for each quarter, and shuffles bring it there; C goes the other way.
+ *  In this order a quarter of a warp, which L1 serves at a time, would touch four rows of 32 bytes:
+ *  a quarter of what L1 can deliver (16 wavefronts for each load, 77 to 89 % of its peak).  So lane
+ *  8 t + g loads what lane 4 g + t multiplies, 128 bytes of a row for each quarter, and shuffles
+ *  bring it there; C goes the other way.
  *
  *  Column lists and bit words come to shared memory by asynchronous copies, two groups of four
  *  blocks ahead; rows of B and values of A to registers kStages - 1 blocks ahead.
@@ -29,8 +28,7 @@
 namespace spmmi
 {
 
-/** Lanes load in the order that L1 serves at its full rate, not in that of the fragments; lists are
- *  copied ahead of their use.
+/** Lanes load in the order of L1, not in that of the fragments.
  *  @tparam kWarps  of the thread block: those of a team */
 template <typename Element, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
           BittcfAccess kAccess, int kWarps>
@@ -41,9 +39,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     using T    = typename Sums::T;
     using Tile = typename Sums::Tile;
     using Wide = typename Sums::Wide;
-    using Sums::kElems;
-    using Sums::kHalf;
-    using Sums::sum;
+    using Sums::kElems, Sums::kHalf, Sums::sum;
     static constexpr int kParts    = (int)(sizeof(Element) / sizeof(T));
     static constexpr int kWidth    = kLoads * 8 * kElems;
     static constexpr int kSums     = kTiles * kLoads * kHalf * 4; /* of a lane */
@@ -131,15 +127,16 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         }
     }
 
-    /* kLoads times 16 bytes of row @p col of B. */
+    /* kLoads times 16 bytes of row @p col of B, which only where kLast may be the last one. */
+    template <bool kLast>
     __device__ __forceinline__ void load_row(int32_t col, Pack<T, kElems> (&to)[kLoads]) const
     {
         if constexpr (kWide) {
             const uint32_t    stride = (uint32_t)args.x.ldb * (uint32_t)sizeof(Element);
             const char *const row    = (const char *)B + (uint64_t)(uint32_t)col * stride;
 
-            if (kEdge && __any_sync(0xffffffffu, col == A.last_col)) { /* nothing may be behind */
-                load_elements((const T *)row, to);
+            if (kEdge && kLast && __any_sync(0xffffffffu, col == A.last_col)) {
+                load_elements((const T *)row, to); /* nothing may be behind */
                 return;
             }
 #pragma unroll
@@ -178,8 +175,14 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         value += in_low + (uint32_t)__popc(word.y);
     }
 
-    /* Rows of B and entries of A of block k: blocks are loaded in order. */
+    /* Rows of B and entries of A of block k: blocks are loaded in order.  Columns of a window
+     * ascend, so that no block but its last one names the last row of B. */
     __device__ __forceinline__ void load(int k, Tile &to)
+    {
+        kEdge &&k == piece.n_blocks - 1 ? load_block<true>(k, to) : load_block<false>(k, to);
+    }
+
+    template <bool kLast> __device__ __forceinline__ void load_block(int k, Tile &to)
     {
         const uint32_t ring = (uint32_t)k % kRing;
 
@@ -187,8 +190,8 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
             cp_async_wait<1>();
             __syncwarp();
         }
-        load_row(load_shared<int32_t>(col_at + ring * (kSide * 4)), to.b[0]);
-        load_row(load_shared<int32_t>(col_at + ring * (kSide * 4) + 16), to.b[1]);
+        load_row<kLast>(load_shared<int32_t>(col_at + ring * (kSide * 4)), to.b[0]);
+        load_row<kLast>(load_shared<int32_t>(col_at + ring * (kSide * 4) + 16), to.b[1]);
 #pragma unroll
         for (int tile = 0; tile < kTiles; tile++) {
             load_entries(load_shared<uint2>(bits_at + (ring * kTiles + (uint32_t)tile) * 8),

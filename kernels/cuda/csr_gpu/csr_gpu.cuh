@@ -252,8 +252,9 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
     }
 
     /** All of the group's entries, of which @p tile has the first.  Lanes of a warp stay together.
+     *  @param[in] named  they may name the last row of B
      *  @return the row of C of its last entry, negative where that row ends; -1 without entries */
-    __device__ __forceinline__ int32_t walk(Tile tile, uint32_t entry, int left)
+    __device__ __forceinline__ int32_t walk(Tile tile, uint32_t entry, int left, bool named)
     {
         const bool any = left > 0;
 
@@ -261,7 +262,7 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
         for (int most; (most = __shfl_sync(kAllLanes, left, 0)) > 0;) {
             const Tile next = load_tile(entry + kLanes, left - kLanes);
             unsigned   ends = __ballot_sync(kAllLanes, tile.row < 0);
-            const bool last = this->has_last_row(tile);
+            const bool last = named && this->has_last_row(tile);
 
 #pragma unroll 1
             for (int at = 0; at < kLanes && at < most; at += kUnroll) {
@@ -370,12 +371,12 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
     }
 
     /** The piece, dealt out to the groups by multiples of kUnroll entries. */
-    __device__ __forceinline__ void run(uint32_t entry, int n)
+    __device__ __forceinline__ void run(const CsrPart &part)
     {
         constexpr int  kStep = kGroups * kUnroll;
-        const int      share = (n + kStep - 1) / kStep * kUnroll, at = id * share;
-        const int      count = max(0, min(n - at, share));
-        const uint32_t first = entry + (unsigned)at;
+        const int      share = (part.n + kStep - 1) / kStep * kUnroll, at = id * share;
+        const int      count = max(0, min(part.n - at, share));
+        const uint32_t first = part.entry + (unsigned)at;
 
         const bool    after = id > 0 && count > 0;
         const int32_t row   = after ? __ldg(A.row + (first - 1)) : -1;
@@ -392,7 +393,7 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
         if constexpr (!kByRow) {
             follow_turn(dense);
         }
-        const int32_t tail = walk(tile, first, count);
+        const int32_t tail = walk(tile, first, count, part.last);
 
         if (head) {
             leave_sums();

@@ -36,9 +36,7 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
             run_tile<C>(Group(A, dense, shared, slice), slice);
             return;
         }
-        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
-
-        Group(A, dense, shared, slice).run((uint32_t)words.x, words.y);
+        Group(A, dense, shared, slice).run(CsrPart::of(A));
     }
     if (kStore != CsrStore::kTiles && dense.share > 0) {
         const int64_t from = (int64_t)blockIdx.x * dense.share;
@@ -62,9 +60,9 @@ __global__ void __launch_bounds__(kCsrBlock, 8)
 
     follow(dense);
     if (blockIdx.x < (unsigned)A.n_pieces) {
-        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
+        const CsrPart part = CsrPart::of(A);
 
-        vector.run((uint32_t)words.x, words.y);
+        vector.run(part.entry, part.n);
     }
     if (dense.share > 0) {
         const int64_t from = (int64_t)blockIdx.x * dense.share;
@@ -83,7 +81,6 @@ template <typename T, typename C> struct CsrKernels {
         kSingle, /**< element by element */
         kHalf,   /**< 8 bytes at a time, but for the last columns */
         kEdge,   /**< 16 bytes, likewise */
-        kRoomy,  /**< the same, with registers of 32 warps on a multiprocessor */
         kWhole   /**< 16 bytes, of which n is a multiple */
     };
 
@@ -105,23 +102,36 @@ template <typename T, typename C> struct CsrKernels {
     static constexpr size_t  kTileBytes  = 24000;    /**< most of a tile */
     static constexpr int     kFew        = 4;        /**< columns */
 
-    /* Accesses of 16 bytes, or 8, narrow to wide.  Several rows of B under way per group, and
-     * registers for 40 warps on a multiprocessor; sums of 16-bit types and of FP64 take more, and
-     * so do edges of FP32 where kMore. */
-    template <CsrStore kStore, int kElems, bool kMasked, bool kMore = false> static List packs()
+    /* Several rows of B under way per group, and registers for 40 warps on a multiprocessor.  Sums
+     * of 16-bit types and of FP64 take more, and so do edges of FP32 in more than a few columns, of
+     * which those that come by 8 bytes have more rows under way for it. */
+    template <CsrStore kStore, int kElems, int kLanes, bool kEdge> static Choice pack()
     {
-        constexpr int  kBlocks = sizeof(T) == 4 && !kMore ? 5 : 4;
-        constexpr bool kEdge   = kMasked && kElems > 1;
-        constexpr int  kWidest = kStore == CsrStore::kTiles ? 16 : 32; /* of tiles: no room */
+        constexpr bool kMore =
+            sizeof(T) == 4 && kEdge && kStore == CsrStore::kRows && kLanes * kElems > SPMM_CSR_FEW;
+        constexpr int kBlocks = sizeof(T) == 4 && !kMore ? 5 : 4;
+        constexpr int kUnroll = kMore && kElems == kHalf ? 8 : 4;
+
+        return {csr_mm<T, C, kLanes, kElems, 1, kUnroll, kBlocks, kStore, kEdge>, kLanes * kElems};
+    }
+
+    /* Accesses of 16 bytes, or 8, narrow to wide. */
+    template <CsrStore kStore, int kElems, bool kMasked> static List packs()
+    {
+        constexpr bool kEdge = kMasked && kElems > 1;
+        constexpr bool kAll  = kStore != CsrStore::kTiles || sizeof(Sum) == 8; /* else no room */
 
         static const Choice choices[] = {
-            {csr_mm<T, C, 4, kElems, 1, 4, kBlocks, kStore, kEdge>, 4 * kElems},
-            {csr_mm<T, C, 8, kElems, 1, 4, kBlocks, kStore, kEdge>, 8 * kElems},
-            {csr_mm<T, C, 16, kElems, 1, 4, kBlocks, kStore, kEdge>, 16 * kElems},
-            {csr_mm<T, C, kWidest, kElems, 1, 4, kBlocks, kStore, kEdge>, kWidest * kElems},
+            pack<kStore, kElems, 4, kEdge>(),
+            pack<kStore, kElems, 8, kEdge>(),
+            pack<kStore, kElems, 16, kEdge>(),
+            pack < kStore,
+            kElems,
+            kAll ? 32 : 16,
+            kEdge > (),
         };
 
-        return {choices, kStore == CsrStore::kTiles ? 3 : 4};
+        return {choices, kAll ? 4 : 3};
     }
 
     /* One element at a time, for any alignment and any n.  A group's access should have 64 bytes at
@@ -183,9 +193,7 @@ template <typename T, typename C> struct CsrKernels {
         }
         return access == Access::kWhole  ? packs<kStore, kVector, false>()
                : access == Access::kEdge ? packs<kStore, kVector, true>()
-               : access == Access::kRoomy
-                   ? packs<kStore, kVector, true, kStore == CsrStore::kRows>()
-                   : narrow<kStore>();
+                                         : narrow<kStore>();
     }
 
     /* Whether rows of B, and of C unless it is column-major, begin where accesses of so many
@@ -208,18 +216,11 @@ template <typename T, typename C> struct CsrKernels {
             return Access::kWhole;
         }
         if (begins(x, kVector) && x.n > std::min(kVector, kFew)) {
-            return is_roomy(x) ? Access::kRoomy : Access::kEdge;
+            return Access::kEdge;
         }
         return kHalf > 1 && begins(x, kHalf) && x.n >= kHalf && x.n <= kWarp * kHalf
                    ? Access::kHalf
                    : Access::kSingle;
-    }
-
-    /* 0.85 to 0.95 of the time at 31, 63 and 127 columns, 1.15 to 1.21 at 7 and 15
-     * (bench/results/trials/csr_gpu/edges_forms.tsv). */
-    static bool is_roomy(const spmm_operands_t &x)
-    {
-        return sizeof(T) == 4 && x.layout != SPMM_LAYOUT_MIXED && spmmi_csr_is_roomy(x.n);
     }
 
     static bool is_aligned(const spmm_operands_t &x)
@@ -374,7 +375,7 @@ template <typename T, typename C> struct CsrKernels {
 
     static cudaError_t load()
     {
-        const List  lists[] = {rows(false), rows(true), all<CsrStore::kRows>(Access::kRoomy)};
+        const List  lists[] = {rows(false), rows(true)};
         cudaError_t code =
             preload(csr_mv<T, C>, splits(false).kernel, splits(true).kernel, waiting(false, 8),
                     waiting(false, kWarp), waiting(true, 8), waiting(true, kWarp));

@@ -6,6 +6,8 @@
 #ifndef SPMM_CSR_GPU_PACK_CUH
 #define SPMM_CSR_GPU_PACK_CUH
 
+#include <utility>
+
 #include "cuda/dense/first.cuh"
 #include "cuda/tc/tc_common.cuh"
 #include "engine/csr_gpu/args.h"
@@ -194,14 +196,23 @@ __device__ __forceinline__ void store_pack(void *to, const P &x, bool stays = fa
     }
 }
 
+/** Packs of 16 bytes of a lane's part of a row of C, each as store_left() says. */
+template <typename C, typename Sum, int kVector, int... kPacks>
+__device__ __forceinline__ void store_packs(const CsrDense<Sum> &dense, C *to,
+                                            const Pack<C, kVector> &x, int j0,
+                                            std::integer_sequence<int, kPacks...>)
+{
+    (store_left<(int)sizeof(C), 16 * kPacks>((char *)to + 16 * kPacks, four_words<kPacks>(x), j0,
+                                             dense.n, dense.c_stays),
+     ...);
+}
+
 /** alpha times what a lane has of a row, from column @p j0 on, plus beta C: a whole access, or the
  *  columns that there are in pieces.  Overwrites @p x. */
 template <typename C, typename Sum, int kVector>
 __device__ __forceinline__ void store_some(const CsrDense<Sum> &dense, C *to, Pack<Sum, kVector> &x,
                                            int j0)
 {
-    const int        rest  = dense.n % kVector; /* columns of the last access */
-    const bool       whole = j0 + kVector <= dense.n, some = !whole && j0 < dense.n;
     Pack<C, kVector> narrow;
 
     keep(to); /* or each piece would compute it again */
@@ -211,11 +222,12 @@ __device__ __forceinline__ void store_some(const CsrDense<Sum> &dense, C *to, Pa
         x.at[e] *= dense.alpha;
     }
     if (dense.has_beta) {
-        Pack<C, kVector> old = {};
+        const int        rest = dense.n % kVector; /* columns of the last access */
+        Pack<C, kVector> old  = {};
 
-        if (whole) {
+        if (j0 + kVector <= dense.n) {
             old = load_pack<Pack<C, kVector>>(to);
-        } else if (some) {
+        } else if (j0 < dense.n) {
             old = load_first<kVector>(to, rest);
         }
 #pragma unroll
@@ -227,11 +239,28 @@ __device__ __forceinline__ void store_some(const CsrDense<Sum> &dense, C *to, Pa
     for (int e = 0; e < kVector; e++) {
         narrow.at[e] = Narrow<C>::from(x.at[e]);
     }
-    if (whole) {
-        store_pack(to, narrow, dense.c_stays);
-    }
-    store_first(to, narrow, some ? rest : 0);
+    store_packs(dense, to, narrow, j0, std::make_integer_sequence<int, (int)sizeof narrow / 16>());
 }
+
+/** What a thread block takes of the entries. */
+struct CsrPart {
+    uint32_t entry;
+    int      n;
+    bool     last; /**< the last row of B may be among theirs */
+
+    /** @param words  of spmm_csr_piece_t, the first two */
+    __device__ __forceinline__ CsrPart(const spmm_csr_pieces_t &A, int first, int second)
+        : entry((uint32_t)first), n(second & INT32_MAX), last(!A.is_marked || second < 0)
+    {
+    }
+
+    static __device__ __forceinline__ CsrPart of(const spmm_csr_pieces_t &A)
+    {
+        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
+
+        return {A, words.x, words.y};
+    }
+};
 
 /** What a group hands to the groups before it. */
 enum : unsigned char {

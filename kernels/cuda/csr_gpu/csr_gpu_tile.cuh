@@ -117,6 +117,8 @@ template <typename Sum, int kLanes, int kVector> struct CsrTile {
         __syncthreads();
         if (dense.has_beta) {
             store_columns<kSteps, true, C>(dense, j, columns, rows);
+        } else if (rows <= SPMM_CSR_TILE / 4) {
+            store_columns<kSteps / 4, false, C>(dense, j, columns, rows);
         } else if (rows <= SPMM_CSR_TILE / 2) {
             store_columns<kSteps / 2, false, C>(dense, j, columns, rows);
         } else {
@@ -142,7 +144,7 @@ template <typename C, class Group> __device__ __forceinline__ void run_tile(Grou
     if (whole && words.w < 0) {
         group.tile.clear(Group::kWidth);
     }
-    group.run((uint32_t)words.x, words.y);
+    group.run(CsrPart(group.A, words.x, words.y));
     if (whole) {
         group.tile.template store<C>(group.dense, slice, Group::kWidth, -words.z);
     }

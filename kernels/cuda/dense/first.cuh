@@ -4,6 +4,8 @@
  *  each, where its bit of the number of elements is set, so that seven elements take three
  *  accesses.  Words in registers are chosen by number alone, since an address of one would put all
  *  into local memory.
+ *
+ *  store_left() does the same for C where registers are short.
  */
 #ifndef SPMM_FIRST_CUH
 #define SPMM_FIRST_CUH
@@ -128,6 +130,90 @@ __device__ __forceinline__ Pack<T, kAll> load_first(const T *from, int some)
     }
     return x;
 }
+
+/** 16 bytes of registers. */
+struct FourWords {
+    uint32_t at[4];
+};
+
+/** 16 bytes number kPack of a pack. */
+template <int kPack, typename P> __device__ __forceinline__ FourWords four_words(const P &x)
+{
+    FourWords y;
+
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        y.at[k] = ((const uint32_t *)&x)[4 * kPack + k];
+    }
+    return y;
+}
+
+/* Predicates: all 16 bytes lie in front of the last column; some of them do; p, q: a piece of so
+ * many bytes does.  Registers: left, bytes in front of the last column; v, the word that the next
+ * piece begins with; at, where it goes. */
+#define SPMM_STORE_LEFT_8                                                                          \
+    "{\n\t"                                                                                        \
+    ".reg .pred all, some, p, q;\n\t"                                                              \
+    ".reg .b32 left, v, u;\n\t"                                                                    \
+    ".reg .b64 at, by;\n\t"                                                                        \
+    "sub.s32 left, %6, %5;\n\t"                                                                    \
+    "mad.lo.s32 left, left, %8, -%9;\n\t"                                                          \
+    "setp.ge.s32 all, left, 16;\n\t"                                                               \
+    "setp.gt.and.s32 some, left, 0, !all;\n\t"                                                     \
+    "setp.eq.and.s32 p, %7, 0, all;\n\t"                                                           \
+    "@p st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};\n\t"                                           \
+    "setp.ne.and.s32 p, %7, 0, all;\n\t"                                                           \
+    "@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n\t"                                              \
+    "and.b32 u, left, 8;\n\t"                                                                      \
+    "setp.ne.and.b32 p, u, 0, some;\n\t"                                                           \
+    "@p st.global.v2.b32 [%0], {%1, %2};\n\t"
+#define SPMM_STORE_LEFT_4                                                                          \
+    "cvt.u64.u32 by, u;\n\t"                                                                       \
+    "add.u64 at, %0, by;\n\t"                                                                      \
+    "selp.b32 v, %3, %1, p;\n\t"                                                                   \
+    "and.b32 u, left, 4;\n\t"                                                                      \
+    "setp.ne.and.b32 q, u, 0, some;\n\t"                                                           \
+    "@q st.global.b32 [at], v;\n\t"
+#define SPMM_STORE_LEFT_2                                                                          \
+    ".reg .b16 half;\n\t"                                                                          \
+    "cvt.u64.u32 by, u;\n\t"                                                                       \
+    "add.u64 at, at, by;\n\t"                                                                      \
+    "selp.b32 u, %4, %2, p;\n\t"                                                                   \
+    "selp.b32 v, u, v, q;\n\t"                                                                     \
+    "and.b32 u, left, 2;\n\t"                                                                      \
+    "setp.ne.and.b32 q, u, 0, some;\n\t"                                                           \
+    "cvt.u16.u32 half, v;\n\t"                                                                     \
+    "@q st.global.b16 [at], half;\n\t"
+#define SPMM_STORE_LEFT_ARGS                                                                       \
+    ::"l"(to), "r"(x.at[0]), "r"(x.at[1]), "r"(x.at[2]), "r"(x.at[3]), "r"(j), "r"(n),             \
+        "r"((int)stays), "n"(kSize), "n"(kFirst) : "memory"
+
+/** Of 16 bytes of a row of C those in front of column @p n: one store of 16 bytes, or one each of
+ *  8, 4 and 2.  Where rows end in an innermost loop no register is left for what depends on the
+ *  lane alone; so it is found out here each time, in instructions of which the compiler keeps
+ *  nothing.
+ *  @tparam kSize   bytes of an element
+ *  @tparam kFirst  bytes of the lane in front of these
+ *  @param  to      a multiple of 16
+ *  @param  j       first column of the lane
+ *  @param  stays   else the stores are streaming */
+template <int kSize, int kFirst>
+__device__ __forceinline__ void store_left(void *to, const FourWords &x, int j, int n, bool stays)
+{
+    if constexpr (kSize >= 8) {
+        asm volatile(SPMM_STORE_LEFT_8 "}" SPMM_STORE_LEFT_ARGS);
+    } else if constexpr (kSize == 4) {
+        asm volatile(SPMM_STORE_LEFT_8 SPMM_STORE_LEFT_4 "}" SPMM_STORE_LEFT_ARGS);
+    } else {
+        asm volatile(SPMM_STORE_LEFT_8 SPMM_STORE_LEFT_4 SPMM_STORE_LEFT_2
+                     "}" SPMM_STORE_LEFT_ARGS);
+    }
+}
+
+#undef SPMM_STORE_LEFT_8
+#undef SPMM_STORE_LEFT_4
+#undef SPMM_STORE_LEFT_2
+#undef SPMM_STORE_LEFT_ARGS
 
 } // namespace spmmi
 

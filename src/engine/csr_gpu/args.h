@@ -9,12 +9,15 @@
 
 /* CSR on CUDA cores.  The entries are dealt out evenly, wherever rows begin and end. */
 enum {
+    SPMM_CSR_ACCESS = 16,  /**< bytes of an access to a row of B */
+    SPMM_CSR_FEW    = 16,  /**< of more columns, FP32 that ends within an access takes registers of
+                               32 warps on a multiprocessor instead of 40, and pieces for these */
     SPMM_CSR_WHOLE  = -1,  /**< spmm_csr_piece_t.split of whole rows */
     SPMM_CSR_CHAIN  = 128, /**< where pieces are rows: most entries of a part of a row, of which one
                                of up to twice as many has one */
     SPMM_CSR_CHAINS = 8,   /**< sums to which those of the parts of such a row are dealt out */
     SPMM_CSR_TILE   = 128, /**< most rows of a piece that stores C by columns; half as many where
-                             its slice is wider than the next */
+                             its slice is wider than the next, and a quarter of 8 bytes */
     SPMM_CSR_TILE_BYTES = 128, /**< bytes of sums in a row of a slice */
     SPMM_CSR_SLICE      = 8,   /**< fewest columns that a kernel cuts C into, if it cuts at all */
     SPMM_CSR_LONG  = 32, /**< where a product waits: most entries of a row that one warp adds */
@@ -24,7 +27,8 @@ enum {
 /** What a thread block takes: the entries of consecutive rows, or a part of one long row. */
 typedef struct {
     uint32_t entry;     /**< its first */
-    int32_t  n_entries; /**< at least 1, or of empty rows none */
+    int32_t  n_entries; /**< at least 1, or of empty rows none; negative, by its sign bit, where the
+                             last row of B is among theirs, if pieces are marked */
     int32_t  split;     /**< which split row this is a part of; else minus how many rows of C the
                              piece has, or SPMM_CSR_WHOLE */
     int32_t  row;       /**< first row of C, where tile_rows > 0; negative, by its sign bit, where
@@ -49,6 +53,7 @@ typedef struct {
     spmm_type_t    type;      /**< of values */
     int32_t        used_cols; /**< rows of B that entries name */
     int32_t        last_col;  /**< last row of B */
+    bool           is_marked; /**< pieces say whether they have it; else any may */
     int32_t        c_rows;    /**< rows of C */
 
     int32_t        tile_rows; /**< most rows of C of a piece, which then has consecutive ones, those
@@ -85,13 +90,5 @@ typedef struct {
     int32_t               n_rows, n_long; /**< all, and those that a thread block takes each */
     int32_t               most_blocks;    /**< that may wait at a time */
 } spmm_csr_rows_t;
-
-/** Whether kernels of FP32 for @p n columns that end within 16 bytes take registers of 32 warps on
- *  a multiprocessor instead of 40: from 17 columns on, but for those that a warp reads by 8 bytes.
- *  Pieces are made for as many. */
-static inline bool spmmi_csr_is_roomy(int64_t n)
-{
-    return n > 16 && (n % 2 != 0 || n > 64);
-}
 
 #endif /* SPMM_ENGINE_CSR_GPU_ARGS_H */

@@ -235,6 +235,11 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
                                        !problem->shares, f->pieces.tile_rows);
     SPMM_TRY(spmmi_csr_work_create(env, block, limit, problem->in_order, f->pieces.tile_rows,
                                    f->device->threads, &work));
+    if (!problem->in_order &&
+        problem->n * (int64_t)spmm_type_size(block->type) % SPMM_CSR_ACCESS != 0) {
+        spmmi_csr_work_mark(block, f->device->threads, &work);
+        f->pieces.is_marked = true;
+    }
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
         status = make_room(f, work.n_splits, problem);

@@ -12,7 +12,7 @@
 enum {
     BLOCK     = 256, /* threads of a thread block */
     WARP      = 32,
-    VECTOR    = 16,  /* bytes of an access */
+    VECTOR    = SPMM_CSR_ACCESS,
     SEVERAL   = 15,  /* thread blocks of a multiprocessor that takes them in several waves: the last
                      one evens out what the others left.  12 take up to 1.05 times as long in FP64
                      and 16 bits */
@@ -187,7 +187,7 @@ static int64_t longest_row(const spmm_csr_t *block)
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
 static int64_t resident(int64_t n, int64_t size)
 {
-    return size == 4 && !(n % (VECTOR / size) != 0 && spmmi_csr_is_roomy(n)) ? 5 : 4;
+    return size == 4 && (n <= SPMM_CSR_FEW || n % (VECTOR / size) == 0) ? 5 : 4;
 }
 
 /* Bytes of a sum. */
@@ -198,10 +198,17 @@ static int64_t sum_of(int64_t size)
 
 int32_t spmmi_csr_tile_rows(int64_t n_rows, int64_t nnz, int64_t n, int64_t size)
 {
+    /* Of 8 bytes 32 rows are a run of 256 of a column, as 64 of 4 bytes are. */
+    const int32_t least = sum_of(size) == 8 ? SPMM_CSR_TILE / 4 : SPMM_CSR_TILE / 2;
+    int32_t       rows  = SPMM_CSR_TILE;
+
     if (nnz > LONG_MEAN * n_rows) {
         return 0;
     }
-    return n * sum_of(size) <= SPMM_CSR_TILE_BYTES ? SPMM_CSR_TILE : SPMM_CSR_TILE / 2;
+    while (rows > least && n * sum_of(size) * rows > SPMM_CSR_TILE * SPMM_CSR_TILE_BYTES) {
+        rows /= 2;
+    }
+    return rows;
 }
 
 int64_t spmmi_csr_tile_columns(int32_t tile_rows, int64_t size)
@@ -327,6 +334,21 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
                     .packed    = (int64_t)work->n_partial + count.alone};
     walk(block, limit, &at);
     return SPMM_OK;
+}
+
+void spmmi_csr_work_mark(const spmm_csr_t *block, int threads, spmm_csr_work_t *work)
+{
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(threads))
+    for (int32_t p = 0; p < work->n_pieces; p++) {
+        spmm_csr_piece_t *const piece = &work->piece[p];
+        const int32_t *const    col   = block->col_idx + piece->entry;
+        int                     found = 0;
+
+        for (int32_t k = 0; k < piece->n_entries; k++) {
+            found |= col[k] == block->n_cols - 1;
+        }
+        piece->n_entries |= found != 0 ? INT32_MIN : 0;
+    }
 }
 
 void spmmi_csr_work_free(spmm_csr_work_t *work)

@@ -29,7 +29,10 @@ typedef struct {
 spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, int64_t limit,
                                     bool by_rows, int32_t tile_rows, int threads,
                                     spmm_csr_work_t *work);
-void          spmmi_csr_work_free(spmm_csr_work_t *work);
+/** Mark the pieces whose entries name the last row of B, behind which there may be nothing to read;
+ *  for widths of which no kernel may read whole accesses of it. */
+void spmmi_csr_work_mark(const spmm_csr_t *block, int threads, spmm_csr_work_t *work);
+void spmmi_csr_work_free(spmm_csr_work_t *work);
 
 /** Most rows of C of a piece that stores them by columns, so that shared memory has room for them
  *  beside L1; 0: rows are so long that few meet in a piece, and are stored one by one.

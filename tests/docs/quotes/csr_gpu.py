@@ -8,7 +8,7 @@ from results import code, geomean, one, rows, select, values
 
 PAGE = "docs/explanation/engines/csr_gpu.md"
 TRIED = "docs/explanation/engines/tried.md"
-ENDS = {"32f": 4, "16f": 8}  # elements of 16 bytes
+ENDS = {"64f": 2, "32f": 4, "16f": 8}  # elements of 16 bytes
 FOLDER = "trials/csr_gpu/"
 
 
@@ -69,9 +69,18 @@ def tiles(page):
               "bytes",
               f"64 rows take {over('32f', 64)} of the time of 128 in FP32, {over('64f', 64)} in "
               f"FP64, 32 rows {over('32f', 32)}, {over('64f', 32)}",
+              f"{fig(rows_most / 4, 0)} where sums of 8 bytes exceed 256",
               f"N = 8 in FP64 in {fig(soc['rows_128'], 1)} us instead of {fig(soc['before'], 1)}",
               f"rows have more than {fig(float(code(work, r'LONG_MEAN = ([0-9]+)')), 0)} entries "
               "in the mean")
+    wide = {kind: values(select(FOLDER + "tiles_rows.tsv", type=kind), "rows_64", over="rows_32")
+            for kind in ("64f", "32f")}
+    assert {len(x) for x in wide.values()} == {40}
+    page.says(f"take {fig(geomean(wide['64f']))} of the time of 64 rows by 256 in FP64, "
+              f"{fig(max(wide['64f']))} at most",
+              f"a run of 128 bytes of a column, {fig(geomean(wide['32f']))}, "
+              f"{fig(max(wide['32f']))} at most")
+    page.noted("definition", "On 40 real matrices at N = 128, 32 rows by 512 bytes of columns")
 
 
 def stores_tc(page):
@@ -245,11 +254,44 @@ def edges_last(page):
                "read by 8 bytes, with registers of 40 warps", "with pieces for 40 warps")
 
 
+def edges_marked(page):
+    """Marked pieces and blocks; the forms of kernels that were tried beside them."""
+    def over(engine, kind, padding, form="us"):
+        return values([r for r in rows(FOLDER + "edges_marked.tsv") if (r["engine"], r["type"],
+                       r["rows"]) == (engine, kind, padding) and r["N"] % ENDS[kind]],
+                      "before", over=form)
+
+    single, tight = over("csr-gpu", "32f", "padded"), over("csr-gpu", "32f", "tight")
+    mean = {key: fig(geomean(over(*key, "padded"))) for key in (
+        ("csr-gpu", "16f"), ("csr-gpu", "64f"), ("bittcf", "32f"), ("dmma", "64f"))}
+    page.says(f"padded {fig(geomean(single))} of the time in FP32, {fig(min(single))} at least, "
+              f"{mean['csr-gpu', '16f']} in FP16, {mean['csr-gpu', '64f']} in FP64; tight and even "
+              f"in FP32 {fig(geomean(tight))}, {fig(max(tight))} at most, "
+              f"{fig(geomean(over('csr-gpu', '32f', 'tight', 'four')))} without the eight rows",
+              f"of a window alone: {mean['bittcf', '32f']} and {mean['dmma', '64f']}")
+    forms = {(r["type"], r["matrix"], r["N"]): r for r in rows(FOLDER + "edges_forms_marked.tsv")}
+    wide = [(m, n) for kind, m, n in forms if kind == "32f" and n in (31, 63, 127)]
+    half = [r["fixed"] / r["before"] for (kind, _, n), r in forms.items()
+            if kind == "16f" and n % ENDS["16f"]]
+
+    def next_of(form):
+        return fig(geomean([forms["32f", m, n][form] / forms["32f", m, n + 1][form]
+                            for m, n in wide]))
+
+    page.says(f"{next_of('fixed')} with registers of 32 warps and a loop of its own, "
+              f"{next_of('fixed_40')} with those of 40, {next_of('singles_40')} where what is left "
+              f"goes one by one as well; were all accesses whole, {next_of('bound')}",
+              f"FP16 takes {fig(geomean(half))} times as long as before, without it "
+              f"{mean['csr-gpu', '16f']}")
+    page.noted("definition", "registers of 32 warps from 17 columns on", "more warps, or fewer",
+               "N = 31, 63 and 127 in FP32 over the next multiple of 8")
+
+
 def quote(pages):
     variants(pages[TRIED])
     packed(pages[TRIED])
     bands(pages[TRIED])
     places(pages[TRIED])
     for part in (short_pieces, stores, tiles, stores_tc, old_new, stamps, account, edges,
-                 edges_last):
+                 edges_last, edges_marked):
         part(pages[PAGE])

@@ -147,7 +147,7 @@ def bittcf(page):
 
 def others(pages):
     pages[FOLDER + "csr_cpu.md"].noted("trial", "was wrong by 5 %")
-    pages[FOLDER + "csr_gpu.md"].noted_table("trial", "| idea | expected | outcome |", 45)
+    pages[FOLDER + "csr_gpu.md"].noted_table("trial", "| idea | expected | outcome |", 60)
     page = pages[FOLDER + "cusparse.md"]
     page.noted("definition", "134 million in all", "without a product at 500 million")
     short = [
