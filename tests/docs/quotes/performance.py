@@ -114,10 +114,9 @@ def one_gpu(page):
     more = {(kind, n): fig(geomean(values([r for r in plans if r["type"] == kind and r["N"] == n],
                                           "auto", over="cusparse")))
             for kind in ("64f", "32f") for n in (8, 32, 128)}
-    behind = [r for r in plans if r["cusparse"] < 0.998 * r["auto"]]
-    assert [r["matrix"] for r in behind] == ["syn-web-Google"]
+    assert all(r["cusparse"] > r["auto"] for r in plans)
     page.says("{}, {} and {} times as fast in FP64, {}, {} and {} times in FP32".format(
-        *more.values()), f"of {fig(len(plans), 0)} products, web-Google-like")
+        *more.values()), f"none of {fig(len(plans), 0)} products")
     for title, kind in (("complex FP64", "64c"), ("complex FP32", "32c")):
         found = [r for r in rows("engines/complex.tsv") if r["type"] == kind]
         by = {n: values([r for r in found if r["N"] == n], "ratio") for n in (8, 32, 128)}
@@ -137,28 +136,27 @@ def one_gpu(page):
 def over_next(us, step, whole):
     """Times over those of the next multiple of a step, N = 9 to 127: (ratio, matrix, N)."""
     return [(time / us[m, -(-n // step) * step], m, n) for (m, n), time in us.items()
-            if 8 < n < 128 and n % step and whole(n)]
+            if 8 < n < 128 and n % step and whole(n) and (m, -(-n // step) * step) in us]
 
 
 def edges(page):
     """Widths over the next multiple of 8 or 16, where they end within 16 bytes and where not."""
     most = {}
-    for title, kind, name, column, step in (
-        ("FP64", "64f", "engines/widths.tsv", "us", 8),
-        ("FP32", "32f", "engines/widths.tsv", "us", 8),
-        ("FP16", "16f", "trials/csr_gpu/edges_half.tsv", "last", 16),
+    for title, kind, name, step in (
+        ("FP64", "64f", "engines/widths.tsv", 8),
+        ("FP32", "32f", "engines/widths.tsv", 8),
+        ("FP16", "16f", "trials/csr_gpu/edges_half_marked.tsv", 16),
     ):
         elements = {"64f": 2, "32f": 4, "16f": 8}[kind]
-        us = {(r["matrix"], r["N"]): r[column] for r in rows(name)
-              if r["type"] == kind and r[column] is not None}
+        us = {(r["matrix"], r["N"]): r["us"] for r in rows(name) if r.get("type", kind) == kind}
         found = [over_next(us, step, lambda n: n % elements != 0),
                  over_next(us, step, lambda n: n % elements == 0)]
         page.row(title, *(f"{fig(geomean([x for x, _, _ in part]))}, {fig(max(part)[0])}"
                           for part in found))
         most[kind] = max(found[0])[1:]
-    assert most == {"64f": ("dlmc_tr_ffn1_mp80", 73), "32f": ("delaunay_n16", 50),
+    assert most == {"64f": ("dlmc_tr_ffn1_mp80", 127), "32f": ("soc-Epinions1", 74),
                     "16f": ("dlmc_tr_ffn1_mp80", 127)}, most
-    page.noted("definition", "on delaunay_n16 at N = 50", "where N = 128 takes `dense` and 127")
+    page.noted("definition", "on soc-Epinions1 at N = 74", "where N = 128 takes `dense` and 127")
     half = rows("trials/csr_gpu/edges_half.tsv")
     packed = [r["packed"] / r["us"] for r in half if r["packed"] is not None]
     page.says(f"take {fig(geomean(packed))} times as long in FP16 as with it, at most "
@@ -196,8 +194,8 @@ def any_width(page):
                "and one H100, and 116 to 124")
     page.noted("definition", "multiples of 16 bytes, `csr-gpu`", "read them 16 bytes at a time",
                "the next multiple of 8, in FP16 of 16", "N = 9 to 127, H100",
-               "| type | N ends within 16 bytes | whole 16 bytes |", "even widths\nup to 64",
-               "multiples of 4 keep", "padded to 16 bytes in FP64",
+               "| type | N ends within 16 bytes | whole 16 bytes |",
+               "padded to 16 bytes in FP64",
                "8 bytes at a time up to N = 64 and 128", "`csr-gpu` in FP32 and 16 bits",
                "before rows were read 16 bytes at a time", "whole 16 bytes are worth it")
 
