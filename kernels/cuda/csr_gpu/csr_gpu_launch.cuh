@@ -107,8 +107,8 @@ template <typename T, typename C> struct CsrKernels {
      * which those that come by 8 bytes have more rows under way for it. */
     template <CsrStore kStore, int kElems, int kLanes, bool kEdge> static Choice pack()
     {
-        constexpr bool kMore =
-            sizeof(T) == 4 && kEdge && kStore == CsrStore::kRows && kLanes * kElems > SPMM_CSR_FEW;
+        constexpr bool kMore = sizeof(T) == 4 && kEdge && kStore == CsrStore::kRows &&
+                               kLanes * kElems > SPMM_CSR_MANY_WARPS;
         constexpr int kBlocks = sizeof(T) == 4 && !kMore ? 5 : 4;
         constexpr int kUnroll = kMore && kElems == kHalf ? 8 : 4;
 

@@ -248,7 +248,7 @@ struct CsrPart {
     int      n;
     bool     last; /**< the last row of B may be among theirs */
 
-    /** @param words  of spmm_csr_piece_t, the first two */
+    /** @param first, second  words of spmm_csr_piece_t */
     __device__ __forceinline__ CsrPart(const spmm_csr_pieces_t &A, int first, int second)
         : entry((uint32_t)first), n(second & INT32_MAX), last(!A.is_marked || second < 0)
     {

@@ -151,7 +151,7 @@ template <int kPack, typename P> __device__ __forceinline__ FourWords four_words
 /* Predicates: all 16 bytes lie in front of the last column; some of them do; p, q: a piece of so
  * many bytes does.  Registers: left, bytes in front of the last column; v, the word that the next
  * piece begins with; at, where it goes. */
-#define SPMM_STORE_LEFT_8                                                                          \
+#define SPMM_STORE_LEFT_WORDS                                                                      \
     "{\n\t"                                                                                        \
     ".reg .pred all, some, p, q;\n\t"                                                              \
     ".reg .b32 left, v, u;\n\t"                                                                    \
@@ -166,15 +166,14 @@ template <int kPack, typename P> __device__ __forceinline__ FourWords four_words
     "@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n\t"                                              \
     "and.b32 u, left, 8;\n\t"                                                                      \
     "setp.ne.and.b32 p, u, 0, some;\n\t"                                                           \
-    "@p st.global.v2.b32 [%0], {%1, %2};\n\t"
-#define SPMM_STORE_LEFT_4                                                                          \
+    "@p st.global.v2.b32 [%0], {%1, %2};\n\t"                                                      \
     "cvt.u64.u32 by, u;\n\t"                                                                       \
     "add.u64 at, %0, by;\n\t"                                                                      \
     "selp.b32 v, %3, %1, p;\n\t"                                                                   \
     "and.b32 u, left, 4;\n\t"                                                                      \
     "setp.ne.and.b32 q, u, 0, some;\n\t"                                                           \
     "@q st.global.b32 [at], v;\n\t"
-#define SPMM_STORE_LEFT_2                                                                          \
+#define SPMM_STORE_LEFT_HALF                                                                       \
     ".reg .b16 half;\n\t"                                                                          \
     "cvt.u64.u32 by, u;\n\t"                                                                       \
     "add.u64 at, at, by;\n\t"                                                                      \
@@ -200,19 +199,16 @@ template <int kPack, typename P> __device__ __forceinline__ FourWords four_words
 template <int kSize, int kFirst>
 __device__ __forceinline__ void store_left(void *to, const FourWords &x, int j, int n, bool stays)
 {
-    if constexpr (kSize >= 8) {
-        asm volatile(SPMM_STORE_LEFT_8 "}" SPMM_STORE_LEFT_ARGS);
-    } else if constexpr (kSize == 4) {
-        asm volatile(SPMM_STORE_LEFT_8 SPMM_STORE_LEFT_4 "}" SPMM_STORE_LEFT_ARGS);
+    static_assert(kSize == 2 || kSize == 4, "an element is a word or half of one");
+    if constexpr (kSize == 4) {
+        asm volatile(SPMM_STORE_LEFT_WORDS "}" SPMM_STORE_LEFT_ARGS);
     } else {
-        asm volatile(SPMM_STORE_LEFT_8 SPMM_STORE_LEFT_4 SPMM_STORE_LEFT_2
-                     "}" SPMM_STORE_LEFT_ARGS);
+        asm volatile(SPMM_STORE_LEFT_WORDS SPMM_STORE_LEFT_HALF "}" SPMM_STORE_LEFT_ARGS);
     }
 }
 
-#undef SPMM_STORE_LEFT_8
-#undef SPMM_STORE_LEFT_4
-#undef SPMM_STORE_LEFT_2
+#undef SPMM_STORE_LEFT_WORDS
+#undef SPMM_STORE_LEFT_HALF
 #undef SPMM_STORE_LEFT_ARGS
 
 } // namespace spmmi

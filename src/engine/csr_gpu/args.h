@@ -9,10 +9,11 @@
 
 /* CSR on CUDA cores.  The entries are dealt out evenly, wherever rows begin and end. */
 enum {
-    SPMM_CSR_ACCESS = 16,  /**< bytes of an access to a row of B */
-    SPMM_CSR_FEW    = 16,  /**< of more columns, FP32 that ends within an access takes registers of
-                               32 warps on a multiprocessor instead of 40, and pieces for these */
-    SPMM_CSR_WHOLE  = -1,  /**< spmm_csr_piece_t.split of whole rows */
+    SPMM_CSR_ACCESS     = 16, /**< bytes of an access to a row of B */
+    SPMM_CSR_MANY_WARPS = 16, /**< most columns of which FP32 that ends within an access has
+                                   registers of 40 warps on a multiprocessor; of more it has those
+                                   of 32, and pieces for these */
+    SPMM_CSR_WHOLE      = -1, /**< spmm_csr_piece_t.split of whole rows */
     SPMM_CSR_CHAIN  = 128, /**< where pieces are rows: most entries of a part of a row, of which one
                                of up to twice as many has one */
     SPMM_CSR_CHAINS = 8,   /**< sums to which those of the parts of such a row are dealt out */

@@ -187,7 +187,7 @@ static int64_t longest_row(const spmm_csr_t *block)
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
 static int64_t resident(int64_t n, int64_t size)
 {
-    return size == 4 && (n <= SPMM_CSR_FEW || n % (VECTOR / size) == 0) ? 5 : 4;
+    return size == 4 && (n <= SPMM_CSR_MANY_WARPS || n % (VECTOR / size) == 0) ? 5 : 4;
 }
 
 /* Bytes of a sum. */

@@ -255,6 +255,13 @@ def words(page):
         f"{fig(two['host_us'], 1)} us of the host",
         f"it takes {fig(graph['host_us'], 1)} us of the host and {fig(graph['loop_us'], 1)} in a "
         "loop")
+    took = {r["what"]: r for r in reversed(select("trials/two/fixed_four.tsv", N=8))
+            if r["engine"] != "bittcf"}
+    page.says(
+        f"{fig(took['empty kernel']['host_us'], 1)} us for the empty kernel, four ranks of it take "
+        f"{fig(took['product']['events_us'], 1)} us between two events, "
+        f"{fig(took['product']['loop_us'], 1)} us in a loop, and with option `graph` "
+        f"{fig(took['graph']['host_us'], 1)} us of the host")
 
 
 def halo_waits(page):
