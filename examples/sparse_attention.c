@@ -14,9 +14,13 @@
  */
 #include "attention.h"
 
-/* A plan tries engines in its first products, and new values go to each format that it tries: so
- * many are enough. */
-enum { HEAD = 64, WARM = 64, REPEATS = 20, STEPS = 4 };
+enum {
+    HEAD    = 64,
+    WARM    = 64, /* products until an engine is chosen, at most; until then new values go to each
+                     format that is tried */
+    REPEATS = 20,
+    STEPS   = 4
+};
 
 static int64_t length = 512, vector = 8;
 static double  sparsity = 0.9;

@@ -2,10 +2,9 @@
 /** @file bittcf.cuh
  *  C = alpha * A * B + beta * C, A in BitTCF (Acc-SpMM, section 3.4), on tensor cores.
  *
- *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands
- *  are swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a
- *  tile of A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows
- *  high.
+ *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands are
+ *  swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a tile of
+ *  A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows high.
  *
  *  In fragment terms (lane = 4 g + t) a lane multiplies rows t and t + 4 of the 8 of a block, and
  *  of each the 16 bytes at column g of eight: the m16 side of two TF32 mma (or of one FP64 mma),
@@ -28,8 +27,7 @@
 namespace spmmi
 {
 
-/** Lanes load in the order of L1, not in that of the fragments.
- *  @tparam kWarps  of the thread block: those of a team */
+/** A warp at work.  @tparam kWarps  of the thread block: those of a team */
 template <typename Element, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
           BittcfAccess kAccess, int kWarps>
 struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAccess)> {
@@ -179,7 +177,11 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
      * ascend, so that no block but its last one names the last row of B. */
     __device__ __forceinline__ void load(int k, Tile &to)
     {
-        kEdge &&k == piece.n_blocks - 1 ? load_block<true>(k, to) : load_block<false>(k, to);
+        if (kEdge && k == piece.n_blocks - 1) {
+            load_block<true>(k, to);
+        } else {
+            load_block<false>(k, to);
+        }
     }
 
     template <bool kLast> __device__ __forceinline__ void load_block(int k, Tile &to)

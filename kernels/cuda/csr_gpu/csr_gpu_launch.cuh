@@ -118,17 +118,15 @@ template <typename T, typename C> struct CsrKernels {
     /* Accesses of 16 bytes, or 8, narrow to wide. */
     template <CsrStore kStore, int kElems, bool kMasked> static List packs()
     {
-        constexpr bool kEdge = kMasked && kElems > 1;
-        constexpr bool kAll  = kStore != CsrStore::kTiles || sizeof(Sum) == 8; /* else no room */
+        constexpr bool kEdge   = kMasked && kElems > 1;
+        constexpr bool kAll    = kStore != CsrStore::kTiles || sizeof(Sum) == 8; /* else no room */
+        constexpr int  kWidest = kAll ? 32 : 16;
 
         static const Choice choices[] = {
             pack<kStore, kElems, 4, kEdge>(),
             pack<kStore, kElems, 8, kEdge>(),
             pack<kStore, kElems, 16, kEdge>(),
-            pack < kStore,
-            kElems,
-            kAll ? 32 : 16,
-            kEdge > (),
+            pack<kStore, kElems, kWidest, kEdge>(),
         };
 
         return {choices, kAll ? 4 : 3};

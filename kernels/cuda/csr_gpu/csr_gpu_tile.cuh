@@ -127,7 +127,8 @@ template <typename Sum, int kLanes, int kVector> struct CsrTile {
     }
 };
 
-/** Of kernels without tiles. */
+/** Of kernels without tiles, which were measured with the registers that the compiler gives them
+ *  beside these; nobody reads them. */
 struct CsrNoTile {
     void *at;
     int   ld, first;

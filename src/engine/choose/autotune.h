@@ -43,14 +43,15 @@ typedef struct {
 /** Choose and build.  The best predicted is built.  SPMM_TUNE_USE builds what is to be tried beside
  *  it, as spmmi_rivals_build() says.  SPMM_TUNE_BEFORE measures against it the next two within a
  *  factor of 1.6, and the yardstick within 2, as long as that, with their formats, takes no more
- *  than 5 % of what the products to come will, or no more than a rival is predicted to save over
- *  the measured time of the best: few products get the prediction's choice.  Then the other
- *  variants of the fastest are measured, and of those engines that a better variant could put ahead
- *  of it, as far as that goes.  The fastest is kept.  Never more than one other format is held
- *  beside it.  A candidate that has no room, or refuses the block when built, is passed over
- *  without an error as long as another can be built; without room for B and C nothing is measured.
- *  Blocks without entries have nothing to choose by.  Where the prediction alone chooses, want of
- *  room on the CPU or for a deterministic problem is an error.  Local; waits for its work.
+ *  than 5 % of what the products to come will, or 15 % for one that spmmi_tuning_is_near(), or no
+ *  more than a rival is predicted to save over the measured time of the best: few products get the
+ *  prediction's choice.  Then the other variants of the fastest are measured, and of those engines
+ *  that a better variant could put ahead of it, as far as that goes.  The fastest is kept.  Never
+ *  more than one other format is held beside it.  A candidate that has no room, or refuses the
+ *  block when built, is passed over without an error as long as another can be built; without room
+ *  for B and C nothing is measured.  Blocks without entries have nothing to choose by.  Where the
+ *  prediction alone chooses, want of room on the CPU or for a deterministic problem is an error.
+ *  Local; waits for its work.
  *  @param[in]     problem     its layout is replaced by that of each candidate
  *  @param[in,out] candidates  [n] from spmmi_engine_consider(); gets the times measured
  *  @return as spmmi_engine_pick(), or why the engine could not be built */

@@ -12,7 +12,6 @@
 enum {
     BLOCK     = 256, /* threads of a thread block */
     WARP      = 32,
-    VECTOR    = SPMM_CSR_ACCESS,
     SEVERAL   = 15,  /* thread blocks of a multiprocessor that takes them in several waves: the last
                      one evens out what the others left.  12 take up to 1.05 times as long in FP64
                      and 16 bits */
@@ -187,7 +186,7 @@ static int64_t longest_row(const spmm_csr_t *block)
 /* Thread blocks of the kernel for @p n columns on a multiprocessor, at least. */
 static int64_t resident(int64_t n, int64_t size)
 {
-    return size == 4 && (n <= SPMM_CSR_MANY_WARPS || n % (VECTOR / size) == 0) ? 5 : 4;
+    return size == 4 && (n <= SPMM_CSR_MANY_WARPS || n % (SPMM_CSR_ACCESS / size) == 0) ? 5 : 4;
 }
 
 /* Bytes of a sum. */
@@ -219,7 +218,7 @@ int64_t spmmi_csr_tile_columns(int32_t tile_rows, int64_t size)
 /* Lanes of a group, by as many columns as the kernels have; tiles have narrower slices. */
 static int64_t lanes_of(int32_t tile_rows, int64_t n, int64_t size)
 {
-    const int64_t vector = VECTOR / size;
+    const int64_t vector = SPMM_CSR_ACCESS / size;
     const int64_t most   = tile_rows > 0 ? spmmi_csr_tile_columns(tile_rows, size) / vector : WARP;
     int64_t       lanes  = 4;
 
@@ -242,7 +241,7 @@ static double blocks_of_slice(double used_cols, int64_t row, int64_t most)
     }
     slice = used_cols * (double)slice > l2_bytes ? most : slice;
     if (used_cols * (double)slice > slice_bytes) {
-        return slice >= (int64_t)WARP * VECTOR ? beyond_wide : beyond;
+        return slice >= (int64_t)WARP * SPMM_CSR_ACCESS ? beyond_wide : beyond;
     }
     return used_cols * (double)row > all_bytes && even < beside ? beside : even;
 }
@@ -252,7 +251,7 @@ bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t use
 {
     const bool is_skewed = (double)longest * (double)n_rows > skewed * (double)nnz;
 
-    return n > 1 && n * size <= SLICES * WARP * VECTOR &&
+    return n > 1 && n * size <= SLICES * WARP * SPMM_CSR_ACCESS &&
            (double)used_cols * (double)(n * size) <= (is_skewed ? skewed_bytes : wave_bytes);
 }
 
@@ -260,12 +259,12 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
                              bool alone, int32_t tile_rows)
 {
     const int64_t nnz = spmmi_csr_nnz(block), size = (int64_t)spmm_type_size(block->type);
-    const int64_t vector = VECTOR / size, slots = n_sm * resident(n, size);
+    const int64_t vector = SPMM_CSR_ACCESS / size, slots = n_sm * resident(n, size);
     const int64_t lanes = lanes_of(tile_rows, n, size), groups = BLOCK / lanes;
     const int64_t slices = (n + lanes * vector - 1) / (lanes * vector);
     const int64_t least  = groups * FEWEST > LEAST_CUT ? groups * FEWEST : LEAST_CUT;
     const int64_t most   = groups * MOST;
-    const double  each   = blocks_of_slice((double)used_cols, n * size, lanes * VECTOR);
+    const double  each   = blocks_of_slice((double)used_cols, n * size, lanes * SPMM_CSR_ACCESS);
     int64_t       limit  = 0;
 
     if (alone && slices <= slots && spmmi_csr_in_wave(block->n_rows, nnz, 0, used_cols, n, size) &&
