@@ -134,6 +134,32 @@ expect 0 columns
 expect 0 words
 rm -f "$tree/docs/a.md"
 
+# The budget of lines, in a checkout made for it.
+if command -v git >/dev/null; then
+    # answers STATUS [--write]: what the lint shall say of the checkout.
+    answers() {
+        local status=0
+        git -C "$tree/budget" add .
+        "$here/check_budget.sh" "$tree/budget" "${@:2}" >/dev/null || status=$?
+        [ "$status" = "$1" ] || { echo "check_budget.sh answered $status, not $1: $last"; bad=1; }
+    }
+    mkdir -p "$tree/budget/src" "$tree/budget/tests/lint"
+    git init -q "$tree/budget"
+    echo 'int a;' >"$tree/budget/src/a.c"
+    printf '%s\t%s\n' folder lines src 1 tests 4 >"$tree/budget/tests/lint/budget.tsv"
+    last="as many lines as the budget has"
+    answers 0
+    last="a line beyond the budget"
+    echo 'int b;' >>"$tree/budget/src/a.c"
+    answers 1
+    answers 0 --write
+    answers 0
+    last="a folder without a budget"
+    mkdir "$tree/budget/tools"
+    echo 'int c;' >"$tree/budget/tools/c.c"
+    answers 1
+fi
+
 # The exported symbols against the declared ones, with a library made for it.
 if command -v nm >/dev/null; then
     last="a library that exports spmm_a, where the header declares spmm_a and spmm_b"
