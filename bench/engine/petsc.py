@@ -70,7 +70,7 @@ def main():
     parser.add_argument("--ranks", default="1,2,4")
     parser.add_argument("--repeat", type=int, default=41)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/cpu")
-    parser.add_argument("output", nargs="?", default=ROOT / "bench/results/programs/petsc.tsv")
+    parser.add_argument("output", nargs="?", default=ROOT / "bench/results/petsc.tsv")
     given = parser.parse_args()
     build = given.build.resolve()
     commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],

@@ -17,8 +17,7 @@
 #   --tag TAG         part of the names of the results, for runs over a part of the table
 #   OUTPUT_DIR        [bench/results]; gets single_gpu_MODE[.TAG].tsv
 #
-# Ratios of 16f and 16bf are to cuSPARSE in FP32; bench/engine/half.py sets them against cuSPARSE in
-# their own type.
+# Ratios of 16f and 16bf are to cuSPARSE in FP32.
 #
 #   SPMM_MATRIX_DIR   folder of Matrix Market files with its INDEX.tsv
 #   SPMM_STANDIN_DIR  folder that bench/engine/standins.sh made

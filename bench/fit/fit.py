@@ -4,9 +4,7 @@
 
     bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv
         (and of other modes, behind it)
-    bench/fit/fit.py --terms TERMS.tsv [--classes bench/fit/classes.tsv] [--only E,E] RESULT.tsv...
-
-With --only the constants of these engines are fitted, and those of others are the sources'.
+    bench/fit/fit.py --terms TERMS.tsv RESULT.tsv...
 
 A model is a sum of terms, each seconds times a constant of at least 0.  Minimised is the mean of
 d^2 (sqrt(1 + (e / d)^2) - 1), e = log(predicted / measured), d = 0.1: squares of small errors,
@@ -14,18 +12,25 @@ sizes of large ones, so that one matrix that a model does not understand does no
 others.
 
 Printed are, for each engine and set of constants, these in the order of the terms, and the errors
-|predicted / measured - 1|: of the fit; cross-validated, each matrix predicted from a fit to all
-others; with --classes each predicted from a fit to matrices of other classes; of the real matrices
-predicted from a fit to the stand-ins (names with `syn-`) alone; and of the constants that TERMS.tsv
-has from the sources.  Then what a choice by prediction loses against the fastest engine measured,
-again for all of them."""
+|predicted / measured - 1|: of the constants that TERMS.tsv has from the sources; of the fit;
+cross-validated, each matrix predicted from a fit to all others; and of the real matrices predicted
+from a fit to the stand-ins (names with `syn-`) alone."""
 import argparse
 import math
+import pathlib
+import sys
 
-from predict import at, table
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+import table  # noqa: E402
 
 SPREAD = 0.1   # d above
 LEAST = 1e-9   # of a term: log(0) has no gradient
+
+
+def at(values, share):
+    """The value below which this share of them lies."""
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
 
 
 def solve(a, b):
@@ -142,34 +147,23 @@ def of_standins(matrix):
     return matrix.startswith("syn-")
 
 
-def left_out(points, group):
-    """Predictions {point: (predicted, measured)}, each from a fit to the points of other groups."""
+def left_out(points):
+    """Predictions {point: (predicted, measured)}, each from a fit to the points of the others."""
     out = {}
-    for one in dict.fromkeys(group(p[0]) for p in points):
-        others = [row for p, row in points.items() if group(p[0]) != one]
+    for matrix in dict.fromkeys(p[0] for p in points):
+        others = [row for p, row in points.items() if p[0] != matrix]
         c = fit(others) if others else None
         out.update({p: (predict(c, t), s) for p, (t, s) in points.items()
-                    if c and group(p[0]) == one})
+                    if c and p[0] == matrix})
     return out
 
 
-def by_sources(engine, points, classes, sources):
-    """Predictions as all_ways() has them, where the constants stay as the sources have them."""
-    pairs = {p: (sources[(engine, *p)], s) for p, (_, s) in points.items()}
-    real = {p: pair for p, pair in pairs.items() if not of_standins(p[0])}
-    return {"sources": pairs, "fit": pairs, "left out": pairs, "real from stand-ins": real,
-            **({"class left out": pairs} if classes else {})}
-
-
-def all_ways(engine, points, classes, sources):
-    """Constants, and predictions {way: {point: (predicted, measured)}}; without constants, where
-    those of the sources stay, which then are the predictions of every way."""
+def all_ways(engine, points, sources):
+    """Constants, and predictions {way: {point: (predicted, measured)}}."""
     c = fit(list(points.values()))
     ways = {"sources": {p: (sources[(engine, *p)], s) for p, (_, s) in points.items()},
             "fit": {p: (predict(c, t), s) for p, (t, s) in points.items()},
-            "left out": left_out(points, lambda matrix: matrix), "real from stand-ins": {}}
-    if classes:
-        ways["class left out"] = left_out(points, lambda matrix: classes.get(matrix, matrix))
+            "left out": left_out(points), "real from stand-ins": {}}
     standins = [row for p, row in points.items() if of_standins(p[0])]
     if standins:
         other = fit(standins)
@@ -185,70 +179,20 @@ def errors(pairs):
             f"{100 * max(e):.0f} % | {bias:.2f} |")
 
 
-def with_same_kernel(engines):
-    """Points by engine, those of csr-gpu and cusparse in TF32 also as FP32, and the other way
-    round: there they multiply in FP32, too."""
-    modes = ("32f", "32f-fast-tf32")
-    wanted = {p for of in engines.values() for p in of}
-    out = dict(engines)
-    for engine in ("csr-gpu", "cusparse"):
-        points = engines.get(engine, {})
-        same = {(m, n, other): pair for (m, n, mode), pair in points.items() if mode in modes
-                for other in modes if (m, n, other) in wanted}
-        out[engine] = {**same, **points}
-    return out
-
-
-def print_regret(ways):
-    print("\n| choice by prediction | mode | N | choices | right | geomean | worst | at | chosen | "
-          "least to cuSPARSE |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for way, engines in ways.items():
-        groups = {}
-        for engine, points in with_same_kernel(engines).items():
-            for (matrix, n, mode), pair in points.items():
-                groups.setdefault((mode, n), {}).setdefault(matrix, {})[engine] = pair
-                groups.setdefault((mode, "all"), {}).setdefault((matrix, n), {})[engine] = pair
-        for (mode, n), matrices in sorted(groups.items(), key=str):
-            lost = []
-            for matrix, pairs in matrices.items():
-                if len(pairs) > 1:
-                    chosen = min(pairs, key=lambda e: pairs[e][0])
-                    least = min(m for _, m in pairs.values())
-                    name = matrix if isinstance(matrix, str) else f"{matrix[0]}, {matrix[1]}"
-                    yardstick = pairs.get("cusparse", pairs[chosen])[1]
-                    lost.append((pairs[chosen][1] / least, name, chosen,
-                                 yardstick / pairs[chosen][1]))
-            if lost:
-                worst = max(lost)
-                print(f"| {way} | {mode} | {n} | {len(lost)} | {sum(x[0] == 1 for x in lost)} | "
-                      f"{table.geomean(x[0] for x in lost):.4f} | {worst[0]:.2f} | {worst[1]} | "
-                      f"{worst[2]} | {min(x[3] for x in lost):.3f} |")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--terms", metavar="TERMS.tsv", required=True)
-    parser.add_argument("--classes", metavar="CLASSES.tsv", help="columns matrix and class")
-    parser.add_argument("--only", metavar="E,E", type=lambda text: text.split(","))
     parser.add_argument("results", nargs="+", metavar="RESULT.tsv")
     arguments = parser.parse_args()
     groups, sources = join(arguments.terms, arguments.results)
-    classes = {}
-    if arguments.classes:
-        _, _, rows = table.read(arguments.classes, ("matrix", "class"))
-        classes = {r["matrix"]: r["class"] for r in rows}
     if not groups:
         raise table.TableError("no row has both a time and terms")
     every = {}
     lines = []
     for (engine, constants, names), points in groups.items():
-        if arguments.only and engine not in arguments.only:
-            ways = by_sources(engine, points, classes, sources)
-        else:
-            c, ways = all_ways(engine, points, classes, sources)
-            print(f"{engine}, {constants}: " + ", ".join(f"{n} {x:.3g}" for n, x in zip(names, c)))
+        c, ways = all_ways(engine, points, sources)
+        print(f"{engine}, {constants}: " + ", ".join(f"{n} {x:.3g}" for n, x in zip(names, c)))
         for way, pairs in ways.items():
             every.setdefault(way, {}).setdefault(engine, {}).update(pairs)
     for way, engines in every.items():
@@ -263,7 +207,6 @@ def main():
     print("\n| errors | engine | mode | N | times | median | 90th percentile | largest | bias |")
     print("|---|---|---|---|---|---|---|---|---|")
     print("\n".join(lines))
-    print_regret(every)
     return 0
 
 

@@ -2,25 +2,19 @@
 /** @file predict.c
  *  What the cost models say of matrices on one H200, which need not be there.
  *
- *      bench_predict [--terms | --orders] [--order ORDER] [--rates COPY,GATHER,...] COMPUTE N,N,...
- *                    FILE...
+ *      bench_predict [--terms] [--rates COPY,GATHER,...] COMPUTE N,N,... FILE...
  *
- *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf.  A line for each matrix, engine and width, to be
- *  compared with times by bench/fit/predict.py; with --terms one for each term of the model, for
- *  bench/fit/fit.py; with --orders one for each matrix and width that says what ORDER (affinity)
- *  makes of it and why `auto` would take such an order or not.  That needs a build with CUDA for
- *  all engines to take part.  --order: the rows in this order; without it, as they are.  --rates:
- *  of another device, bytes/s of a copy and of random rows out of each working set of
- *  spmmi_gather_sets.
+ *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf, complex or column-major ones by 64c, 32c,
+ *  32c-fast-tf32, 64f-col, 32f-col.  A line for each matrix, engine and width; with --terms one for
+ *  each term of the model, for bench/fit/fit.py.  That needs a build with CUDA for all engines to
+ *  take part.  --rates: of another device, bytes/s of a copy and of random rows out of each working
+ *  set of spmmi_gather_sets.
  */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "block.h"
-#include "partition/reorder/sorted.h"
-#include "plan/block/gain.h"
-#include "plan/plan.h"
 #include "tool_common.h"
 
 enum { MOST_WIDTHS = 16, MOST_ENGINES = 32 };
@@ -29,11 +23,10 @@ typedef struct {
     spmm_compute_t compute;
     spmm_type_t    type;
     const char    *compute_name;
-    const char    *order; /* of the rows; NULL: as they are */
     int64_t        width[MOST_WIDTHS];
     int            n_widths;
     spmm_layout_t  layout;
-    enum { TIMES, TERMS, ORDERS } what;
+    bool           terms;
 } request_t;
 
 static spmm_device_t gpu = {
@@ -87,19 +80,17 @@ static void print_engine(const request_t *r, const char *name, const spmm_engine
                          const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     spmm_cost_term_t terms[SPMM_COST_TERMS];
-    const int        n = r->what == TERMS && engine->terms != NULL
-                             ? engine->terms(pattern, problem, &gpu, terms)
-                             : 0;
+    const int        n =
+        r->terms && engine->terms != NULL ? engine->terms(pattern, problem, &gpu, terms) : 0;
 
     for (int k = 0; k < n; k++) {
         (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->name,
                      (long long)problem->n, r->compute_name, terms[k].name, terms[k].constant,
                      terms[k].seconds);
     }
-    if (r->what == TIMES) {
-        (void)printf("%s\t%s\t%lld\t%s\t%.6f\t%s\n", name, engine->name, (long long)problem->n,
-                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu),
-                     r->order == NULL ? "none" : r->order);
+    if (!r->terms) {
+        (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, engine->name, (long long)problem->n,
+                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu));
     }
 }
 
@@ -138,135 +129,32 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
     }
 }
 
-/* The engine of least predicted time. */
-static const char *best(const spmm_pattern_t *pattern, const spmm_problem_t *problem, double *ms)
-{
-    const spmm_engine_ops_t *least = NULL;
-    char                     why[SPMM_WHY];
-
-    for (int e = 0; e < spmmi_n_engines; e++) {
-        if (spmmi_engines[e]->supports(problem, &gpu, why)) {
-            const double now = 1e3 * spmmi_engines[e]->cost(pattern, problem, &gpu);
-
-            if (least == NULL || now < *ms) {
-                least = spmmi_engines[e];
-                *ms   = now;
-            }
-        }
-    }
-    return least->name;
-}
-
-/* What `auto` decides, for as many products, of a block of which a sample is so. */
-static const char *decide(const spmm_pattern_t *before, const double sample[2],
-                          const spmm_pattern_t *after, const spmm_problem_t *problem,
-                          int64_t executes)
-{
-    const spmm_pattern_t bound = spmmi_reordering_bound(before);
-    const double         worth = spmmi_reordering_worth(NULL, before, problem, &gpu, executes);
-
-    if (!spmmi_reordering_gains(NULL, before, &bound, problem, &gpu)) {
-        return "no order gains";
-    }
-    if (worth <= 1.0) {
-        return "no order pays";
-    }
-    if (worth < SPMM_REORDERING_MUCH && !spmmi_reordering_promises(before, sample)) {
-        return "a sample shares too little";
-    }
-    return spmmi_reordering_gains(NULL, before, after, problem, &gpu) ? "taken"
-                                                                      : "gains too little";
-}
-
-static void print_orders(const request_t *r, const char *name, const spmm_pattern_t *before,
-                         const double sample[2], const spmm_pattern_t *after)
-{
-    const spmm_pattern_t bound = spmmi_reordering_bound(before);
-
-    for (int w = 0; w < r->n_widths; w++) {
-        const spmm_problem_t problem = problem_of(r, w);
-        double               from = 0.0, least = 0.0, to = 0.0;
-        const char          *engine = best(before, &problem, &from);
-        const char          *then   = best(after, &problem, &to);
-
-        (void)best(&bound, &problem, &least);
-        (void)printf("%s\t%lld\t%.3f\t%.3f\t%.3f\t%s\t%.4f\t%.4f\t%s\t%.4f\t%s\t%s\n", name,
-                     (long long)problem.n, (double)after->tc.pairs[0] / (double)before->tc.pairs[0],
-                     (double)after->tc.pairs[1] / (double)before->tc.pairs[1],
-                     after->near_cols / before->near_cols, engine, from, least, then, to,
-                     decide(before, sample, after, &problem, 1000),
-                     decide(before, sample, after, &problem, 10000));
-    }
-}
-
-/* @p pattern: of the rows in the order of @p method. */
-static spmm_status_t scan_reordered(spmm_env_t *env, const spmm_reorderer_t *method,
-                                    const spmm_csr_t *block, spmm_pattern_t *pattern)
-{
-    spmm_csr_t    permuted = {0};
-    spmm_status_t status   = bench_block_reorder(env, method, block, &permuted, NULL);
-
-    if (status == SPMM_OK) {
-        status = spmmi_pattern_scan(env, &permuted, pattern);
-    }
-    spmmi_csr_free(&permuted);
-    return status;
-}
-
-/* Patterns of the rows as they are and in the order asked for; what is not printed stays empty. */
-static spmm_status_t scan(const request_t *r, spmm_env_t *env, const spmm_csr_t *block,
-                          spmm_pattern_t *before, spmm_pattern_t *after)
-{
-    const spmm_reorderer_t *method = &spmmi_reorderer_affinity;
-
-    if (r->order != NULL) {
-        SPMM_TRY(spmmi_reorderer_find(env, r->order, &method));
-    }
-    if (r->order == NULL || r->what == ORDERS) {
-        SPMM_TRY(spmmi_pattern_scan(env, block, before));
-    }
-    return r->order == NULL && r->what != ORDERS ? SPMM_OK
-                                                 : scan_reordered(env, method, block, after);
-}
-
 static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
 {
-    spmm_csr_t     block  = {0};
-    spmm_pattern_t before = {0}, after = {0};
-    const char    *name   = bench_block_name(path);
-    spmm_status_t  status = bench_block_read(env, path, SPMM_R_32F, &block);
-    double         sample[2];
+    spmm_csr_t     block   = {0};
+    spmm_pattern_t pattern = {0};
+    spmm_status_t  status  = bench_block_read(env, path, SPMM_R_32F, &block);
 
     block.type = r->type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {
-        status = scan(r, env, &block, &before, &after);
-    }
-    if (status == SPMM_OK && r->what == ORDERS) {
-        status = spmmi_sorted_sample(env, &block, 0, sample);
+        status = spmmi_pattern_scan(env, &block, &pattern);
     }
     spmmi_csr_free(&block);
-    if (status == SPMM_OK && r->what == ORDERS) {
-        print_orders(r, name, &before, sample, &after);
-    } else if (status == SPMM_OK) {
-        print(r, name, r->order == NULL ? &before : &after);
+    if (status == SPMM_OK) {
+        print(r, bench_block_name(path), &pattern);
     }
-    spmmi_pattern_free(&before);
-    spmmi_pattern_free(&after);
+    spmmi_pattern_free(&pattern);
     (void)fflush(stdout);
     return status;
 }
 
 static int run(const request_t *r, char **files)
 {
-    static const char *const titles[] = {
-        "engine\tN\tcompute\tpredicted_ms\treordering",
-        "engine\tN\tcompute\tterm\tconstant\tseconds",
-        ("N\tpairs8\tpairs16\tnear_cols\tengine\tms\tbound_ms\torder_engine\torder_ms\t"
-         "auto_1000\tauto_10000")};
     spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
     spmm_status_t status = SPMM_OK;
 
-    (void)printf("matrix\t%s\n", titles[r->what]);
+    (void)printf("matrix\tengine\tN\tcompute\t%s\n",
+                 r->terms ? "term\tconstant\tseconds" : "predicted_ms");
     for (; *files != NULL && status == SPMM_OK; files++) {
         status = one(r, &env, *files);
     }
@@ -284,12 +172,9 @@ static int read_options(int argc, char **argv, request_t *r)
     while (at < argc && argv[at][0] == '-') {
         const char *value = at + 1 < argc ? argv[at + 1] : "";
 
-        if (strcmp(argv[at], "--terms") == 0 || strcmp(argv[at], "--orders") == 0) {
-            r->what = strcmp(argv[at], "--terms") == 0 ? TERMS : ORDERS;
+        if (strcmp(argv[at], "--terms") == 0) {
+            r->terms = true;
             at += 1;
-        } else if (strcmp(argv[at], "--order") == 0) {
-            r->order = value;
-            at += 2;
         } else if (strcmp(argv[at], "--rates") == 0 && read_rates(value)) {
             at += 2;
         } else {
@@ -301,13 +186,13 @@ static int read_options(int argc, char **argv, request_t *r)
 
 int main(int argc, char **argv)
 {
-    request_t request = {.what = TIMES};
+    request_t request = {0};
     const int skip    = read_options(argc, argv, &request);
     int       code    = skip < 0 ? 2 : parse(argc - skip, argv + skip, &request);
 
     if (code != 0) {
-        (void)fprintf(stderr, "usage: bench_predict [--terms | --orders] [--order ORDER] "
-                              "[--rates COPY,GATHER,...] 64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
+        (void)fprintf(stderr, "usage: bench_predict [--terms] [--rates COPY,GATHER,...] "
+                              "64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
                               "32c-fast-tf32 N,N,... FILE...\n");
         return code;
     }

@@ -9,7 +9,7 @@
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all but the
 #                     three largest, whose formats take the host minutes]
 #   --iterations K    [20]
-#   OUTPUT.tsv        [bench/results/papers/ablation.tsv]
+#   OUTPUT.tsv        [bench/results/ablation.tsv]
 #
 #   SPMM_MATRIX_DIR, SPMM_STANDIN_DIR, SPMM_BUILD_DIR as for bench/engine/single_gpu.sh
 set -euo pipefail
@@ -20,7 +20,7 @@ names='^(syn-([^rpE]|rmat|roadNet)|[^s]|s[^y])'
 made_by="bench/papers/ablation.sh ${*@Q}"
 options 'columns names iterations' 1 "$@"
 need SPMM_MATRIX_DIR SPMM_STANDIN_DIR
-output=$(realpath -m "${operands[0]:-$root/bench/results/papers/ablation.tsv}")
+output=$(realpath -m "${operands[0]:-$root/bench/results/ablation.tsv}")
 bench=$(program bench/bench_ablation)
 collect "$names"
 write_table "$output" "$bench" --iterations "$iterations" "$columns"

@@ -8,8 +8,8 @@ PAPER: acc-spmm, cutespmm, sspmm, vectorsparse, thesis.
 
 Speed-ups over cuSPARSE of the same run in FP32 (16-bit systems, too): geometric mean and most, of
 all matrices and by class of TCU-Synergy.  The system is the fastest of its variants on each matrix,
-timed on one H200 (bench/results/peers); ours are the engine by name, and plans, on the same
-matrices in a run of their own on an H200 (bench/results/engines)."""
+timed on one H200 (peers_times.tsv); ours are the engine by name, and plans, on the same
+matrices in a run of their own on an H200 (tf32.tsv, 16f.tsv)."""
 import argparse
 import sys
 
@@ -36,14 +36,14 @@ PAPERS = {
 
 def ours(name, yardstick, engines):
     """engine -> (matrix, N) -> speed-up."""
-    path = ROOT / f"bench/results/engines/{name}.tsv"
+    path = ROOT / f"bench/results/{name}.tsv"
     rows = table.read(path, ("matrix", "N", yardstick, *engines))[2]
     return {engine: {(row["matrix"], row["N"]): float(row[yardstick]) / float(row[engine])
                      for row in rows if row[engine]} for engine in engines}
 
 
 def classes():
-    path = ROOT / "bench/results/patterns/facts.tsv"
+    path = ROOT / "bench/results/facts.tsv"
     return {table.stem(row["matrix"]): row["class"]
             for row in table.read(path, ("matrix", "class"))[2]}
 

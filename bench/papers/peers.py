@@ -52,7 +52,7 @@ def main():
     parser.add_argument("--engine", default="auto", help="whose rows are ours [auto]")
     parser.add_argument("--bits", choices=("32", "16"), default="32", help="of the peers [32]")
     parser.add_argument("--peers", default=published.FOLDER,
-                        help="their times [bench/results/peers]")
+                        help="their times [bench/results]")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
     peers = published.Published(options.peers)

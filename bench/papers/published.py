@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of published systems on one H200: bench/results/peers."""
+"""The times of published systems on one H200: bench/results/peers_*.tsv."""
 import pathlib
 import sys
 
@@ -7,7 +7,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/common"))
 import table  # noqa: E402
 
-FOLDER = ROOT / "bench/results/peers"
+FOLDER = ROOT / "bench/results"
 YARDSTICK = ("cusparse-csr-alg2-row", "cusparse-csr-alg3-row")
 SCALAR = ("Sputnik", "GE-SpMM (dgSPARSE)", "cuSPARSE")  # Best-SC of cuTeSpMM
 
@@ -24,12 +24,12 @@ class Published:
     def __init__(self, folder=FOLDER):
         folder = pathlib.Path(folder)
         needed = ("system", "of", "paper", "bits", "fastest")
-        systems = table.read(folder / "systems.tsv", needed)[2]
+        systems = table.read(folder / "peers_systems.tsv", needed)[2]
         self.systems = {row["system"]: row for row in systems}
-        _, titles, rows = table.read(folder / "times.tsv", ("matrix", "N", *YARDSTICK))
+        _, titles, rows = table.read(folder / "peers_times.tsv", ("matrix", "N", *YARDSTICK))
         missing = [s for s in self.systems if s not in titles]
         if missing:
-            raise table.TableError(f"{folder / 'times.tsv'}: no column {missing[0]}")
+            raise table.TableError(f"{folder / 'peers_times.tsv'}: no column {missing[0]}")
         self.ms = {(row["matrix"], row["N"]): {
             s: number(row[s]) for s in self.systems if row[s] is not None} for row in rows}
 

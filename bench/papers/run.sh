@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A paper beside the library.  In a CUDA build where nvidia-smi finds a GPU its kernels as published
-# and our engine are measured, in a table and a figure, within a minute; elsewhere what the
+# and our engine are measured, in a table, within a minute; elsewhere what the
 # paper counts of matrices is counted.  Both print what its authors' system and ours reach on an
 # H200, from bench/results.
 #
@@ -9,7 +9,7 @@
 #
 #   --set whole       the matrices of the paper and its widths of B, minutes; default: a few of them
 #   PAPER             acc-spmm, cutespmm, sspmm, vectorsparse or thesis
-#   OUT_DIR           gets PAPER.tsv and PAPER.svg with a GPU, facts.tsv (acc-spmm: orders.tsv)
+#   OUT_DIR           gets PAPER.tsv with a GPU, facts.tsv (acc-spmm: orders.tsv)
 #                     without
 #   MATRIX            files or specs; default: those of the set, below
 #   SPMM_MATRIX_DIR   folder of Matrix Market files NAME.mtx.gz, or binary ones NAME.csr; names that
@@ -191,7 +191,6 @@ else
     measure
     if [ "$paper" = thesis ]; then "$here/papers/tiles.py" "$out/thesis.tsv"
     else "$here/papers/ratios.py" "$out/$paper.tsv"; fi || status=1
-    "$here/plot/variants.py" "$paper" "$out/$paper.tsv" "$out/$paper.svg" || status=$?
     case $paper in
         acc-spmm)
             find_files "widths ${hits[*]}"

@@ -141,7 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engines", help="names with commas between them [all but cusparse]")
     parser.add_argument("--columns", help="widths with commas between them [all]")
-    parser.add_argument("--peers", help="times of published systems, bench/results/peers")
+    parser.add_argument("--peers", help="folder with peers_times.tsv, bench/results")
     parser.add_argument("out")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()

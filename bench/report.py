@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of README.md, docs/explanation/performance.md and docs/reference/papers.md, out of
+bench/results.
+
+    bench/report.py            writes them
+    bench/report.py --check    says which of them differ, exit code 1
+
+A document has them between the comments `<!-- report: NAME -->` and `<!-- end -->`."""
+import pathlib
+import re
+import statistics
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("common", "engine", "papers")]
+import headlines  # noqa: E402
+import published  # noqa: E402
+from pruned import crossing, speedups  # noqa: E402
+from table import geomean, stem  # noqa: E402
+
+DOCUMENTS = ("README.md", "docs/explanation/performance.md", "docs/reference/papers.md")
+BLOCK = re.compile(r"(<!-- report: (.+?) -->\n).*?(<!-- end -->\n)", re.S)
+MODES = (("FP32 as TF32", "32f-fast-tf32"), ("FP32", "32f"), ("FP64", "64f"), ("FP16", "16f"))
+SCALED = (("stencil27, 8 M rows", "stencil27:nx=200,ny=200,nz=200"),
+          ("Emilia_923-like", "syn-Emilia_923"), ("roadNet-CA-like", "syn-roadNet-CA"),
+          ("rmat:scale=22,degree=16", "rmat:scale=22,degree=16"),
+          ("shipsec1-like", "syn-shipsec1"))
+CLASSES = {
+    "finite elements": "bcsstk17 bcsstk25 bcsstk29 s2rmq4m1 skirt",
+    "meshes": "delaunay_n16 fe_pwt finan512 luxembourg_osm rgg_n_2_15_s0 t60k",
+    "graphs": ("ca-AstroPh deezer_HU email-Enron fb_media musae_git p2p-Gnutella31 pubmed "
+               "soc-Epinions1 wiki_squirrel wikiquote-edits"),
+    "unions of graphs": "DD PROTEINS_full REDDIT-BINARY",
+    "circuits, control": "bayer10 bundle1 ckt11752_dc_1 hangGlider_3 memplus mult_dcop_01",
+    "programs": "Groebner_id2003_aug lp_fit2d lp_maros_r7 sat14_6s9",
+    "pruned weights": ("dlmc_rn50_fc_vd80 dlmc_tr_ffn1_mp70 dlmc_tr_ffn1_mp80 dlmc_tr_ffn1_mp90 "
+                       "dlmc_tr_ffn2_vd80 dlmc_tr_sym33288_mp95")}
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None if text == "-" else text
+
+
+def rows(name, **wanted):
+    """The rows of a table, or of tables one below the other, that have these values, at least one:
+    dicts, with the last comment `made by` in front of them as `#`.  Wrong products are left out."""
+    found, titles, made = [], None, ""
+    for line in (ROOT / "bench/results" / name).read_text(encoding="utf-8").splitlines():
+        fields = line.split("\t")
+        if line.startswith("#"):
+            made = line if "made by" in line else made
+        elif titles is None or fields[0] == titles[0]:
+            titles = fields
+        else:
+            row = dict(zip(titles, map(number, fields), strict=True), **{"#": made})
+            row["matrix"] = stem(row.get("matrix", ""))
+            if row.get("passed", "yes") == "yes" and all(row.get(k) == v
+                                                         for k, v in wanted.items()):
+                found.append(row)
+    assert found, f"{name} has no row with {wanted}"
+    return found
+
+
+def values(found, column):
+    return [row[column] for row in found if row.get(column) is not None]
+
+
+def mean(found, digits=2):
+    found = list(found)
+    return f"{geomean(found):.{digits}f}" if found else "-"
+
+
+def both(found):
+    """Geometric mean and least."""
+    found = list(found)
+    return f"{mean(found)}, {min(found):.2f}" if found else "-"
+
+
+def grid(titles, lines):
+    lines = [titles, ["---"] + ["---:"] * (len(titles) - 1)] + lines
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def default_plans(mode, n):
+    """The products of default plans, the slowest beside cuSPARSE first; none of a width that was
+    not measured."""
+    found = [r for r in rows(f"single_gpu_{mode}.default.tsv") if r["N"] == n]
+    return sorted(found, key=lambda r: r["ratio_to_cusparse"])
+
+
+def ratios(mode, n):
+    return values(default_plans(mode, n), "ratio_to_cusparse")
+
+
+def how_fast():
+    means = {mode: [geomean(ratios(mode, n)) for n in (32, 128, 512) if ratios(mode, n)]
+             for _, mode in MODES}
+    full = means["32f-fast-tf32"] + means["32f"] + means["64f"]
+    wide = [r["to_allgather"] for r in rows("scaling_32f.tsv", set="strong", ranks=4)]
+    text = (f"**How fast.** A product on one NVIDIA H100 is {min(full):.1f} to {max(full):.1f} "
+            "times as fast as the fastest cuSPARSE algorithm in FP32 and FP64 and "
+            f"{min(means['16f']):.1f} to {max(means['16f']):.1f} times in FP16, on four H100 "
+            f"{min(wide):.1f} to {max(wide):.0f} times as fast as NCCL allgather + cuSPARSE "
+            "([measurements](#measurements)).")
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def one_gpu():
+    lines = []
+    for title, mode in MODES:
+        cells = [title, len(ratios(mode, 32))]
+        for n in (32, 128, 512):
+            found = ratios(mode, n)
+            cells += [mean(found), f"{found[0]:.2f}"] if found else ["-", "-"]
+        lines.append(cells)
+    return grid(["compute mode", "matrices", "N = 32", "least", "N = 128", "least", "N = 512",
+                 "least"], lines)
+
+
+def pruned_weights():
+    curves = speedups(rows("pruned.tsv"), "dense_us")
+    return grid(["vectors of", "N = 128", "N = 256", "N = 512"],
+                [[title, *(f"{crossing(curves[v, n]):.0f}" for n in (128, 256, 512))]
+                 for v, title in ((8, "8 rows"), (4, "4 rows"), (2, "2 rows"),
+                                  (1, "single entries"))])
+
+
+def four_gpus():
+    lines = []
+    for title, matrix in SCALED:
+        row, = rows("scaling_32f.tsv", set="strong", matrix=matrix, ranks=4)
+        nnz = rows("dist_32f.tsv", set="strong", matrix=matrix, ranks=1)[0]["nnz"]
+        lines.append([title, f"{nnz / 1e6:.1f}", f"{row['T1_ms']:.3f}", f"{row['TP_ms']:.3f}",
+                      f"{row['efficiency']:.2f}", f"{row['to_allgather']:.1f}",
+                      f"{row['to_needed']:.1f}"])
+    return grid(["matrix", "M entries", "1 GPU ms", "4 GPUs ms", "efficiency", "over allgather",
+                 "over needed rows"], lines)
+
+
+def least():
+    def cell(mode, n):
+        found = default_plans(mode, n)
+        return f"{found[0]['ratio_to_cusparse']:.2f}, {found[0]['matrix']}" if found else "-"
+    return grid(["compute mode", "N = 32", "N = 128", "N = 512"],
+                [[title, *(cell(mode, n) for n in (32, 128, 512))] for title, mode in MODES])
+
+
+def classes():
+    titles, lines = ["class", "matrices"], []
+    shown = [(title, mode, n) for title, mode in MODES for n in (32, 128, 512) if ratios(mode, n)]
+    titles += [f"{title.split()[-1]}, {n}" for title, _, n in shown]
+    for kind, names in CLASSES.items():
+        lines.append([kind, len(names.split())] + [
+            mean(r["ratio_to_cusparse"] for r in default_plans(mode, n)
+                 if r["matrix"] in names.split()) for _, mode, n in shown])
+    return grid(titles, lines)
+
+
+def column_major():
+    def cells(kind, name):
+        return [both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
+                for n in (8, 32, 128)] if name is None else [
+                    both(values(rows(name, type=kind, N=n), "ratio")) for n in (8, 32, 128)]
+    return grid(["what", "N = 8", "N = 32", "N = 128"], [
+        [title, *cells(kind, name)] for title, kind, name in (
+            ("FP64, column-major", "64f", None), ("FP32, column-major", "32f", None),
+            ("FP16, column-major", "16f", None), ("complex FP64", "64c", "complex.tsv"),
+            ("complex FP32", "32c", "complex.tsv"))])
+
+
+def narrow():
+    return grid(["row-major", "N = 1", "N = 4", "N = 20", "N = 100"], [
+        [title, *(both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
+                  for n in (1, 4, 20, 100))] for title, kind in (("FP64", "64f"), ("FP32", "32f"))])
+
+
+def many_products():
+    """Plans told of 100,000 products, and the fastest published system on each matrix."""
+    ours = {(r["matrix"], r["N"]): r["cusparse"] / r["auto"] for r in rows("tf32_100000.tsv")}
+    theirs = published.Published().fastest(32)
+    lines = []
+    for n in (32, 128, 512):
+        mine = [ratio for (_, width), ratio in ours.items() if width == n]
+        pairs = [(ours[key], theirs[key]) for key in theirs if key in ours and key[1] == n]
+        ahead = sum(a >= b for a, b in pairs) / len(pairs)
+        lines.append([n, len(mine), mean(mine), f"{min(mine):.2f}", len(pairs),
+                      mean(a for a, _ in pairs), mean(b for _, b in pairs), f"{100 * ahead:.0f} %"])
+    return grid(["N", "matrices", "plans", "least", "of these published", "plans",
+                 "fastest published on each", "at least as fast on"], lines)
+
+
+def break_even():
+    found = sorted(r["break_even"] for r in default_plans("32f-fast-tf32", 128))
+    return grid(["TF32, N = 128", "products"], [
+        ["until the plan has paid for itself, median", f"{statistics.median_low(found):.0f}"]])
+
+
+def several_gpus():
+    lines = []
+    for ranks in (4, 2):
+        found = rows("dist_32f.tsv", set="baselines", ranks=ranks)
+        lines.append([ranks, len(found), *(both(values(found, to)) for to in
+                                           ("to_allgather", "to_needed", "to_in_place"))])
+    return grid(["GPUs", "matrices", "over allgather", "over needed rows",
+                 "over needed rows in place"], lines)
+
+
+def two_gpus():
+    lines = []
+    for title, kind, n in (("FP32, 128", "32f", 128), ("FP32, 32", "32f", 32),
+                           ("FP64, 16", "64f", 16)):
+        found = rows("two_gpus.tsv", type=kind, N=n)
+        lines.append([title, len(found), both(values(found, "efficiency")),
+                      mean(r["efficiency"] for r in found if r["T1_us"] >= 100),
+                      *(both(r[rival] / r["T2_us"] for r in found)
+                        for rival in ("needed_us", "in_place_us", "allgather_us"))])
+    return grid(["type, N", "products", "efficiency", "where T1 >= 100 us", "needed rows",
+                 "in place", "allgather"], lines)
+
+
+def cpus():
+    columns = [("Xeon", threads, kind, "mkl") for threads in (1, 16) for kind in ("64f", "32f")]
+    columns += [("EPYC", 1, "64f", "mkl"), ("EPYC", 1, "32f", "mkl"), ("EPYC", 1, "64f", "petsc")]
+    names = {"mkl": "MKL", "petsc": "PETSc", "64f": "FP64", "32f": "FP32"}
+    titles = ["N"] + [f"{names[peer]}, {cpu}, {threads} threads, {names[kind]}".replace(
+        "1 threads", "1 thread") for cpu, threads, kind, peer in columns]
+    return grid(titles, [[n] + [
+        both(r["ratio"] for r in rows("cpu.tsv", N=n, threads=threads, type=kind, peer=peer,
+                                      layout="row") if cpu in r["#"])
+        for cpu, threads, kind, peer in columns] for n in (1, 4, 8, 16, 32, 128)])
+
+
+def sddmm():
+    groups = (("meshes and graphs", lambda r: not r["matrix"].startswith("pruned")),
+              ("pruned, V = 8 and 16", lambda r: re.search("vector=(8|16)", r["matrix"])),
+              ("pruned, V = 1", lambda r: r["matrix"].endswith("vector=1")),
+              ("all", lambda r: True))
+    columns = [(kind, k) for kind in ("32f", "16f") for k in (64, 128, 256)]
+    lines = [[title] + [both(r["ratio"] for r in rows("sddmm.tsv", type=kind, K=k) if group(r))
+                        for kind, k in columns] for title, group in groups]
+    return grid(["masks"] + [f"FP{kind[:2]}, K = {k}" for kind, k in columns], lines)
+
+
+def lobpcg():
+    def seconds(ranks, engine):
+        row, = rows("lobpcg.tsv", ranks=ranks, engine=engine)
+        return f"{float(re.search(r'([0-9.]+) s of it products', row['steps_and_times'])[1]):.3f}"
+    return grid(["products of LOBPCG, s", "1 GPU", "2 GPUs", "4 GPUs"],
+                [[title, *(seconds(ranks, engine) for ranks in (1, 2, 4))]
+                 for title, engine in (("plans", "auto"), ("cuSPARSE", "cusparse"))])
+
+
+def counted():
+    facts = rows("facts.tsv")
+
+    def bytes_over(column, of="bittcf_bytes"):
+        return mean(r[column] / r[of] for r in facts)
+    half = [{**r, "me_tcf_16": r["me_tcf_bytes"] + 2 * r["nnz"]} for r in facts]
+    cvse = [mean(r[f"cvse{v}_bytes"] / r["me_tcf_16"] for r in half) for v in (8, 16)]
+    kinds = [sum(r["class"] == kind for r in facts) for kind in ("low", "medium", "high")]
+    return grid([f"of {len(facts)} matrices", ""], [
+        ["bytes of ME-TCF, TCF and CSR over BitTCF",
+         ", ".join(map(bytes_over, ("me_tcf_bytes", "tcf_bytes", "csr_bytes")))],
+        ["matrices with an IBD above 8", sum(r["ibd"] > 8 for r in facts)],
+        ["matrices of low, medium and high TCU-Synergy", ", ".join(map(str, kinds))],
+        ["fill of vectors of 8 and 16 rows", f"{mean(values(facts, 'fill8'))}, "
+                                             f"{mean(values(facts, 'fill16'))}"],
+        ["bytes of CVSE over ME-TCF in 16 bits, V = 8 and 16", ", ".join(cvse)],
+        ["matrices for which V = 16 is predicted", sum(r["v"] == 16 for r in facts)]])
+
+
+def systems():
+    """Times of the authors' programs over those of engines, and of some over each other."""
+    peers, lines = published.Published(), []
+    for paper, engine in (("acc-spmm", "bittcf"), ("cutespmm", "hrpb"), ("sspmm", "cvse"),
+                          ("vectorsparse", "cvse"), ("thesis", "bcsr")):
+        found = {n: f"{geomean(mine[engine]) / geomean(theirs):.2f} ({count})"
+                 for n, group, count, theirs, mine in headlines.rows_of(paper, peers)
+                 if group == "all"}
+        lines.append([paper, f"`{engine}`", *(found.get(n, "-") for n in (32, 128, 512))])
+
+    def pair(name, over, under, one, other):
+        cells = [over, under]
+        for n in (32, 128, 512):
+            found = [r[one] / r[other] for r in rows(name, N=n)
+                     if isinstance(r[one], float) and isinstance(r[other], float)]
+            cells.append(f"{geomean(found):.2f} ({len(found)})" if found else "-")
+        lines.append(cells)
+    pair("16f.tsv", "Blocked-ELL of cuSPARSE", "`cvse`", "cusparse-bell", "cvse")
+    for over, under, one, other in (
+            ("cutespmm, TM = 32", "TM = 16", "cutespmm-tm32", "cutespmm-tm16"),
+            ("sspmm, V = 16", "V = 8", "sspmm-v16-h", "sspmm-v8-h"),
+            ("vectorsparse with SVC", "sspmm, V = 8", "sspmm-repo-vectorsparse-v8-h",
+             "sspmm-v8-h")):
+        pair("peers_times.tsv", over, under, one, other)
+    return grid(["time of", "over", "N = 32", "N = 128", "N = 512"], lines)
+
+
+def synergy():
+    found = {group: (theirs, mine["auto"]) for n, group, _, theirs, mine in
+             headlines.rows_of("cutespmm", published.Published()) if n == 128}
+    groups = ("low", "medium", "high")
+    return grid(["over the fastest on CUDA cores, N = 128", *groups],
+                [[title, *(mean(found[group][k]) for group in groups)]
+                 for k, title in enumerate(("authors' program", "plans"))])
+
+
+def variants(paper, base, engine="engine"):
+    """Geometric means of the times of each variant over the base and over the engine."""
+    ms = {}
+    for r in rows(f"{paper}.tsv"):
+        if paper == "acc-spmm":
+            group = "IBD > 8" if r["ibd"] > 8 else "IBD <= 8"
+        else:
+            group = f"N = {r['N']:.0f}"
+        if paper == "thesis":
+            group = ("XdYs, " if r["matrix"].startswith("xdys") else "stand-ins, ") + group
+        of = ms.setdefault(group, {}).setdefault((r["matrix"], r["N"]), {})
+        of[r["variant"]] = r["median_ms"]
+
+    def cell(group, variant, other):
+        found = [m[variant] / m[other] for m in ms[group].values() if variant in m and other in m]
+        return mean(found)
+    names = dict.fromkeys(name for of in ms.values() for m in of.values() for name in m)
+    others = [base] if base == engine else [base, engine]
+    return grid(["variant"] + [f"over {other}, {group}" for other in others for group in ms],
+                [[name] + [cell(group, name, other) for other in others for group in ms]
+                 for name in names if name not in ("cusparse", engine)])
+
+
+REPORTS = {
+    "how fast": how_fast, "one GPU": one_gpu, "pruned weights": pruned_weights,
+    "four GPUs": four_gpus, "least": least, "classes": classes, "column-major": column_major,
+    "narrow": narrow, "many products": many_products, "break even": break_even,
+    "several GPUs": several_gpus, "two GPUs": two_gpus, "CPUs": cpus, "SDDMM": sddmm,
+    "LOBPCG": lobpcg, "counted": counted, "systems": systems, "synergy": synergy,
+    "acc-spmm": lambda: variants("acc-spmm", "all"),
+    "cutespmm": lambda: variants("cutespmm", "TM 16"),
+    "sspmm": lambda: variants("sspmm", "V 8"),
+    "thesis": lambda: variants("thesis", "bcsr", "bcsr"),
+    "vectorsparse": lambda: variants("vectorsparse", "octet")}
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(f"usage: {sys.argv[0]} [--check]", file=sys.stderr)
+        return 2
+    left, differ = set(REPORTS), []
+
+    def filled(match):
+        left.discard(match[2])
+        text = match[1] + "\n" + REPORTS[match[2]]() + "\n\n" + match[3]
+        if text != match[0]:
+            differ.append(match[2])
+        return text
+    for name in DOCUMENTS:
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        unknown = set(re.findall("<!-- report: (.+?) -->", text)) - set(REPORTS)
+        assert not unknown, f"{name}: no report {unknown}"
+        text = BLOCK.sub(filled, text)
+        if not sys.argv[1:]:
+            path.write_text(text, encoding="utf-8")
+    assert not left, f"no document has the report {left}"
+    if sys.argv[1:] and differ:
+        print(f"differ from bench/results: {', '.join(differ)}; run bench/report.py",
+              file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
