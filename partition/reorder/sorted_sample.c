@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sorted_sample.c
- *  Whether an order pays shows in the pairs that it leaves, and those in a few short stretches
- *  (bench/results/patterns/sample.tsv): of 40 real matrices they give the pairs of the whole order
- *  to 7 % in the median, for one look at all entries and little else.
+ *  Whether an order pays shows in the pairs that it leaves, and those in a few short stretches: of
+ *  40 real matrices they give the pairs of the whole order to 7 % in the median, for one look at
+ *  all entries and little else.
  */
 #include "partition/reorder/sorted.h"
 
