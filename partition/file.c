@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/output.h"
 #include "matrix/read/gzip/gzip_source.h"
 #include "partition/partitioners.h"
 
@@ -200,7 +200,7 @@ static spmm_status_t unpack_if_gzipped(reader_t *in)
 
 static spmm_status_t open_file(reader_t *in, int32_t **piece)
 {
-    struct stat info;
+    const char *other;
 
     if (in->env->rank != 0) {
         return SPMM_OK;
@@ -208,13 +208,11 @@ static spmm_status_t open_file(reader_t *in, int32_t **piece)
     if (SPMM_NEW(*piece, SPMM_PIECE) == NULL || SPMM_NEW(in->buffer, BUFFER) == NULL) {
         return spmmi_fail_memory(&in->env->err, SPMM_PIECE, sizeof **piece, "a partition");
     }
-    /* Opening a pipe waits for its writer, perhaps for ever. */
-    if (stat(in->path, &info) == 0 && !S_ISREG(info.st_mode)) {
+    in->file = spmmi_input_open(in->path, &other);
+    if (other != NULL) {
         return spmmi_fail(&in->env->err, SPMM_ERR_IO, "'%.200s' is %s, not a partition file",
-                          in->path,
-                          S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
+                          in->path, other);
     }
-    in->file = fopen(in->path, "r");
     if (in->file == NULL) {
         return spmmi_fail(&in->env->err, SPMM_ERR_IO, "cannot open partition file '%.200s': %s",
                           in->path, strerror(errno));

@@ -160,3 +160,38 @@ int spmmi_output_check(const char *path)
     error = spmmi_output_open(&out, path, SPMM_OUTPUT_FOLLOW);
     return error == 0 ? spmmi_output_close(&out, false) : error;
 }
+
+/* @return whether it is a regular file */
+static bool is_input(const struct stat *facts, const char **other)
+{
+    if (!S_ISREG(facts->st_mode)) {
+        *other = S_ISDIR(facts->st_mode) ? "a directory" : "a device, pipe or socket";
+        errno  = S_ISDIR(facts->st_mode) ? EISDIR : ESPIPE;
+    }
+    return S_ISREG(facts->st_mode);
+}
+
+/* Opening alone may rewind a device or end the writer of a pipe, so that it is looked at before;
+ * what takes its place meanwhile is not waited for. */
+FILE *spmmi_input_open(const char *path, const char **other)
+{
+    struct stat facts;
+    FILE       *stream = NULL;
+    int         file;
+
+    *other = NULL;
+    if (stat(path, &facts) != 0 || !is_input(&facts, other)) {
+        return NULL;
+    }
+    file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &facts) == 0 && is_input(&facts, other)) {
+        stream = fdopen(file, "r");
+    }
+    if (file >= 0 && stream == NULL) {
+        const int error = errno;
+
+        (void)close(file);
+        errno = error;
+    }
+    return stream;
+}

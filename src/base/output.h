@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file output.h
  *  Files that appear under their name only when they are whole: until then, and where a disk is
- *  full, the old file stands.  It needs nothing of the library, so that the programs of tools/
- *  compile it, too.
+ *  full, the old file stands.  Input that is a file and nothing else.  It needs nothing of the
+ *  library, so that the programs of tools/ compile it, too.
  */
 #ifndef SPMM_BASE_OUTPUT_H
 #define SPMM_BASE_OUTPUT_H
@@ -32,5 +32,10 @@ int spmmi_output_close(spmm_output_t *out, bool whole);
 /** Could @p path be written, links followed?  Nothing of it changes; devices and pipes are not
  *  touched.  @return 0 or an errno */
 int spmmi_output_check(const char *path);
+
+/** Open a regular file to be read, and never wait for the writer of a pipe.
+ *  @param[out] other  what stands at @p path instead, as "a directory"; NULL: see errno
+ *  @return NULL where there is no such file, or none that may be read */
+FILE *spmmi_input_open(const char *path, const char **other);
 
 #endif /* SPMM_BASE_OUTPUT_H */

@@ -71,9 +71,10 @@ static bool read_rate(FILE *in, const spmm_rate_t *rate)
 
 bool spmmi_rates_load(const char *path, const char *first, int count, const spmm_rate_t *rate)
 {
-    char  line[LINE_BYTES];
-    FILE *in = fopen(path, "r");
-    bool  good;
+    const char *other;
+    char        line[LINE_BYTES];
+    FILE       *in = spmmi_input_open(path, &other);
+    bool        good;
 
     if (in == NULL) {
         return false;

@@ -29,7 +29,7 @@ typedef struct {
 } spmm_rate_t;
 
 /** Read the numbers of a file that begins with the line @p title.  @return false: there is no such
- *  file, or not this version wrote it; values are then undefined */
+ *  regular file, or not this version wrote it; values are then undefined */
 bool spmmi_rates_load(const char *path, const char *title, int count, const spmm_rate_t *rate);
 
 /** Write them, with the folders missing; a file appears whole or not at all, whoever else writes

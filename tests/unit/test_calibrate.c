@@ -114,6 +114,25 @@ static void test_bad_files(void **state)
     remove_file(path);
 }
 
+/* What stands at the place of the file and is none is not waited for; a file replaces a pipe. */
+static void test_no_files(void **state)
+{
+    spmm_device_t device = rates(2e12), read = {.n_sm = 7};
+    char          path[PATH_BYTES];
+
+    (void)snprintf(path, sizeof path, "%s/none.txt", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_false(spmmi_calibrate_load(path, &read));
+    assert_false(spmmi_calibrate_store(path, &device));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(spmmi_calibrate_load(path, &read));
+    assert_true(spmmi_calibrate_store(path, &device));
+    assert_true(spmmi_calibrate_load(path, &read));
+    assert_memory_equal(&read, &device, sizeof read);
+    remove_file(path);
+}
+
 /* Rates that a busy device gave are neither believed nor taken from a file: of 4.8 TB/s in theory a
  * copy reaches 4.3; under a sanitizer gathers came to a thirtieth. */
 static void test_busy_device(void **state)
@@ -148,4 +167,4 @@ static void test_close_folder(void **state)
 }
 
 SPMM_TESTS(test_wanted, test_path, test_open_folder, test_store_and_load, test_bad_files,
-           test_busy_device, test_close_folder);
+           test_no_files, test_busy_device, test_close_folder);

@@ -206,7 +206,7 @@ static spmm_status_t parse_all(const char *text, spmm_mm_header_t *header, spmm_
     SPMM_TRY(spmmi_mm_parse_entries(header, &cursor, &at, end, list, err));
     assert_ptr_equal(at, end);
     if (header->format == SPMM_MM_ARRAY) {
-        spmmi_mm_place_array(header, 0, list);
+        assert_int_equal(spmmi_mm_place_array(header, 0, list), 0);
     }
     return SPMM_OK;
 }
@@ -231,6 +231,9 @@ static const good_t good[] = {
     {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 2.5\n3 1 -1\n",
      4,
      {{2, 1, 2.5}, {1, 2, -2.5}, {3, 1, -1}, {1, 3, 1}}},
+    {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 3\n1 1 0\n2 1 2.5\n3 3 -0.0\n",
+     4,
+     {{1, 1, 0}, {2, 1, 2.5}, {1, 2, -2.5}, {3, 3, 0}}},
     {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1\n2 1\n",
      3,
      {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}}},
@@ -342,7 +345,7 @@ static void test_array_parts(void **state)
         for (int i = 0; i + cut < ALL; i++) {
             room[list.count++] = (spmm_entry_t){.row = i, .value = cut + i};
         }
-        spmmi_mm_place_array(&header, cut, &list);
+        assert_int_equal(spmmi_mm_place_array(&header, cut, &list), 0);
         for (int j = 0; j < N; j++) {
             for (int i = j; i < N; i++, k++) {
                 if (k >= cut) {

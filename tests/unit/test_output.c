@@ -180,5 +180,35 @@ static void test_planted_links(void **state)
     expect_entries(3);
 }
 
+/* Nothing but a file is input, and no writer of a pipe is waited for. */
+static void test_input(void **state)
+{
+    static const struct {
+        const char *path, *other;
+        int         error;
+    } none[] = {{"pipe", "a device, pipe or socket", ESPIPE},
+                {"/dev/zero", "a device, pipe or socket", ESPIPE},
+                {"link", "a directory", EISDIR},
+                {"missing", NULL, ENOENT}};
+    const char *other;
+    FILE       *in;
+    char        found[sizeof old_text] = "";
+
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(symlink(".", "link"), 0);
+    for (size_t k = 0; k < sizeof none / sizeof none[0]; k++) {
+        assert_null(spmmi_input_open(none[k].path, &other));
+        assert_int_equal(errno, none[k].error);
+        assert_true(other == NULL ? none[k].other == NULL : strcmp(other, none[k].other) == 0);
+    }
+    in = spmmi_input_open("old", &other);
+    assert_non_null(in);
+    assert_null(other);
+    assert_int_equal(fread(found, 1, sizeof found, in), strlen(old_text));
+    assert_int_equal(fclose(in), 0);
+    assert_string_equal(found, old_text);
+    expect_entries(3);
+}
+
 SPMM_TESTS(test_links_lead_to_files, test_check_changes_nothing, test_full_disk, test_in_place,
-           test_planted_links);
+           test_planted_links, test_input);

@@ -115,9 +115,10 @@ static bool read_winner(FILE *in, spmm_winner_t *winner)
 
 bool spmmi_remember_load(const char *key, spmm_winner_t *winner)
 {
-    char  path[SPMM_OUTPUT_PATH];
-    FILE *in = path_of(key, path) ? fopen(path, "r") : NULL;
-    bool  good;
+    const char *other;
+    char        path[SPMM_OUTPUT_PATH];
+    FILE       *in = path_of(key, path) ? spmmi_input_open(path, &other) : NULL;
+    bool        good;
 
     if (in == NULL) {
         return false;

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/output.h"
 #include "matrix/read/file.h"
 
 enum { SAMPLES = 64, SAMPLE = 1 << 16 /* bytes */ };
@@ -49,26 +50,29 @@ static bool digest_samples(FILE *stream, int64_t size, char *buffer, uint64_t *d
 /* @p size: of the file on rank 0.  Local. */
 static spmm_status_t look(spmm_env_t *env, const char *path, int64_t size, seen_t *seen)
 {
-    int   length = 0;
-    char *buffer;
-    FILE *stream;
-    bool  good;
+    const char *other;
+    int         length = 0;
+    char       *buffer;
+    FILE       *stream;
+    bool        good;
 
     SPMM_MPI(env, MPI_Get_processor_name(seen->host, &length));
     if (SPMM_NEW(buffer, SAMPLE) == NULL) {
         return spmmi_fail_bytes(&env->err, SAMPLE, "samples of a file");
     }
     errno  = 0;
-    stream = fopen(path, "rb");
+    stream = spmmi_input_open(path, &other);
     good   = stream != NULL && fseeko(stream, 0, SEEK_END) == 0;
     if (good) {
         seen->size = (int64_t)ftello(stream);
         good       = seen->size != size || digest_samples(stream, size, buffer, &seen->digest);
     }
     if (!good) {
-        (void)spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be read on %.64s: %s",
-                         path, seen->host,
-                         errno == 0 ? "it was changed while being read" : strerror(errno));
+        (void)spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be read on %.64s: %s%s",
+                         path, seen->host, other != NULL ? "it is " : "",
+                         other != NULL ? other
+                         : errno == 0  ? "it was changed while being read"
+                                       : strerror(errno));
     }
     if (stream != NULL) {
         (void)fclose(stream);

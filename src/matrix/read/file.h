@@ -51,6 +51,11 @@ spmm_status_t spmmi_file_agree(spmm_env_t *env, spmm_status_t local);
 
 enum { SPMM_FILE_HEAD = 64 /**< bytes by which formats are recognised */ };
 
+/** What a file is that begins with @p head, and what to do with it, where its format is known but
+ *  not read, as bzip2 or Harwell-Boeing: it completes a sentence that begins "the file is".
+ *  NULL: no such format is known. */
+const char *spmmi_foreign_format(const char *head, size_t length);
+
 /** Does a file that begins with @p head hold a matrix of the Deep Learning Matrix Collection, a
  *  number and a comma?  @p head is zero past the file's end. */
 bool spmmi_smtx_matches(const unsigned char head[SPMM_FILE_HEAD]);

@@ -5,23 +5,21 @@
  *  JSON says.  Every rank opens the file by itself and reads its rows: the serial library does,
  *  and converts the numbers.
  */
+#ifdef SPMM_HAVE_HDF5
 #include "matrix/read/csr_file.h"
 
+#include <hdf5.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
+
+#include "base/alloc.h"
+#include "matrix/read/binsparse.h"
 
 bool spmmi_hdf5_file_matches(const unsigned char head[SPMM_FILE_HEAD])
 {
     return memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0;
 }
-
-#ifdef SPMM_HAVE_HDF5
-
-#include <hdf5.h>
-#include <inttypes.h>
-#include <pthread.h>
-
-#include "base/alloc.h"
-#include "matrix/read/binsparse.h"
 
 enum { MOST_TEXT = 1 << 20 /* bytes of an attribute */ };
 
@@ -339,19 +337,4 @@ spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[S
     close_matrix(&s);
     return status;
 }
-
-#else /* without HDF5 or cJSON */
-
-spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
-                                   spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
-{
-    (void)head;
-    (void)type;
-    (void)seed;
-    (void)A;
-    return spmmi_fail(&file->env->err, SPMM_ERR_UNSUPPORTED,
-                      SPMM_PATH_SHOWN " is an HDF5 file and this build has no HDF5, or no cJSON",
-                      file->path);
-}
-
-#endif
+#endif /* SPMM_HAVE_HDF5 */

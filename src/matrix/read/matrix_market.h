@@ -41,6 +41,11 @@ typedef struct {
 spmm_status_t spmmi_mm_parse_header(spmm_mm_header_t *header, const char **at, const char *end,
                                     spmm_text_error_t *err);
 
+/** What is wrong with an entry, whose row is given twice, of a diagonal that must be real. */
+#define SPMM_MM_NOT_HERMITIAN                                                                      \
+    "entry (%" PRId64 ", %" PRId64 ") lies on the diagonal, where a Hermitian matrix has no "      \
+    "imaginary part"
+
 /** How far the body has been read. */
 typedef struct {
     int64_t lines;   /**< consumed */
@@ -60,8 +65,10 @@ spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cur
 
 /** Give the entries of an array their rows and columns and mirror symmetric ones.
  *  @param[in]     before  entries of the file before those counted in @p list
- *  @param[in,out] list    ascending places; with room for as many again unless general */
-void spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list);
+ *  @param[in,out] list    ascending places; with room for as many again unless general
+ *  @return the first row, from 1, in which a Hermitian one has an imaginary part on the diagonal;
+ *          0: none */
+int64_t spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list);
 
 /** Read the @p text of an open file: every rank the lines that begin in its range of bytes.
  *  Collective, agreed. */

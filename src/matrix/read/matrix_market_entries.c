@@ -122,6 +122,22 @@ static void put_image(const spmm_mm_header_t *header, int64_t row, int64_t col,
     }
 }
 
+/* An entry of the diagonal is its own mirror image. */
+static spmm_status_t check_diagonal(const spmm_mm_header_t *header, int64_t row,
+                                    const double value[2], int64_t line, spmm_text_error_t *err)
+{
+    if (header->symmetry == SPMM_MM_SKEW && (value[0] != 0.0 || value[1] != 0.0)) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line,
+                               "entry (%" PRId64 ", %" PRId64 ") lies on the diagonal, which a "
+                               "skew-symmetric file does not store",
+                               row + 1, row + 1);
+    }
+    if (header->symmetry == SPMM_MM_HERMITIAN && value[1] != 0.0) {
+        return spmmi_text_fail(err, SPMM_ERR_IO, line, SPMM_MM_NOT_HERMITIAN, row + 1, row + 1);
+    }
+    return SPMM_OK;
+}
+
 static spmm_status_t parse_coordinate(const spmm_mm_header_t *header, const char *at,
                                       const char *end, int64_t line, spmm_entries_t *list,
                                       spmm_text_error_t *err)
@@ -139,11 +155,8 @@ static spmm_status_t parse_coordinate(const spmm_mm_header_t *header, const char
         SPMM_TRY(parse_parts(header, &at, end, 2, line, value, err));
     }
     SPMM_TRY(check_line_end(header, at, end, line, err));
-    if (header->symmetry == SPMM_MM_SKEW && row == col) {
-        return spmmi_text_fail(err, SPMM_ERR_IO, line,
-                               "entry (%" PRId64 ", %" PRId64 ") lies on the diagonal, which a "
-                               "skew-symmetric file does not store",
-                               row + 1, col + 1);
+    if (row == col) {
+        SPMM_TRY(check_diagonal(header, row, value, line, err));
     }
     put(header, row, col, value, list);
     put_image(header, row, col, value, list);
@@ -193,9 +206,10 @@ static const char *quick_line(const spmm_mm_header_t *header, const char *at, co
 static void parse_quickly(const spmm_mm_header_t *header, spmm_mm_cursor_t *cursor, const char **at,
                           const char *end, int64_t room, spmm_entries_t *list)
 {
-    const bool diagonal = header->symmetry != SPMM_MM_SKEW;
-    double     value[2] = {1.0, 0.0};
-    int64_t    row, col;
+    const bool diagonal =
+        header->symmetry == SPMM_MM_GENERAL || header->symmetry == SPMM_MM_SYMMETRIC;
+    double  value[2] = {1.0, 0.0};
+    int64_t row, col;
 
     while (cursor->entries < cursor->limit && list->capacity - list->count >= room) {
         const char *next = quick_line(header, *at, end, &row, &col, value);
@@ -257,12 +271,13 @@ static int64_t triangle_before(const spmm_mm_header_t *header, int64_t j)
     return j * first - ((j & 1) == 0 ? j / 2 * (j - 1) : (j - 1) / 2 * j);
 }
 
-void spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list)
+int64_t spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_entries_t *list)
 {
-    const int64_t count = list->count;
-    const int     parts = parts_of(header);
-    const bool    skew  = header->symmetry == SPMM_MM_SKEW;
-    int64_t       j     = 0;
+    const int64_t count   = list->count;
+    const int     parts   = parts_of(header);
+    const bool    skew    = header->symmetry == SPMM_MM_SKEW;
+    const bool    is_real = header->symmetry != SPMM_MM_HERMITIAN || parts == 1;
+    int64_t       j = 0, odd = 0;
 
     for (int64_t k = 0; k < count; k += parts) {
         spmm_entry_t *entry    = &list->entry[k];
@@ -282,5 +297,7 @@ void spmmi_mm_place_array(const spmm_mm_header_t *header, int64_t before, spmm_e
             entry[part].col = parts * col + part;
         }
         put_image(header, row, col, value, list);
+        odd = odd == 0 && !is_real && row == col && value[1] != 0.0 ? row + 1 : odd;
     }
+    return odd;
 }

@@ -66,19 +66,31 @@ static spmm_status_t unknown(spmm_text_error_t *err, const char *what, word_t wo
                            spmmi_text_token(word.at, word.end).text, known);
 }
 
-/* "%%MatrixMarket matrix FORMAT FIELD SYMMETRY", in any case. */
+/* @p text, to @p end, begins with another word than a banner does. */
+static spmm_status_t fail_banner(const char *text, const char *end, word_t word,
+                                 spmm_text_error_t *err)
+{
+    const char *foreign = spmmi_foreign_format(text, (size_t)(end - text));
+
+    if (foreign != NULL) { /* gzipped: of other files the first bytes are known */
+        return spmmi_text_fail(err, SPMM_ERR_IO, 1, "what is gzipped is %s", foreign);
+    }
+    return spmmi_text_fail(err, SPMM_ERR_IO, 1,
+                           "found '%s' where a Matrix Market file begins with %%%%MatrixMarket; "
+                           "it is in none of the other formats either",
+                           spmmi_text_token(word.at, word.end).text);
+}
+
+/* "%%MatrixMarket matrix FORMAT FIELD SYMMETRY", in any case: the line up to @p end.
+ * @p text, @p text_end: all that has been read */
 static spmm_status_t parse_banner(spmm_mm_header_t *header, const char *at, const char *end,
-                                  spmm_text_error_t *err)
+                                  const char *text, const char *text_end, spmm_text_error_t *err)
 {
     word_t word = next_word(&at, end);
     int    found;
 
     if (!word_is(word, "%%MatrixMarket")) {
-        return spmmi_text_fail(
-            err, SPMM_ERR_IO, 1,
-            "found '%s' where a Matrix Market file begins with %%%%MatrixMarket; "
-            "it is in none of the other formats either",
-            spmmi_text_token(word.at, word.end).text);
+        return fail_banner(text, text_end, word, err);
     }
     word = next_word(&at, end);
     if (!word_is(word, "matrix")) {
@@ -212,7 +224,7 @@ spmm_status_t spmmi_mm_parse_header(spmm_mm_header_t *header, const char **at, c
         const char *line     = spmmi_skip_blanks(*at, line_end);
 
         if (++header->lines == 1) {
-            SPMM_TRY(parse_banner(header, line, line_end, err));
+            SPMM_TRY(parse_banner(header, line, line_end, *at, end, err));
         } else if (line < line_end && *line != '%') {
             SPMM_TRY(parse_sizes(header, line, line_end, err));
             header->complete = true;

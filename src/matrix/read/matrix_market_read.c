@@ -101,11 +101,16 @@ static spmm_status_t collect(reader_t *reader, int64_t before)
 
         if (is_array(reader)) {
             spmm_entries_t *list = &part->list;
+            int64_t         odd;
 
             if (reader->header.symmetry != SPMM_MM_GENERAL) {
                 SPMM_TRY(spmmi_mm_grow(err, list, list->count));
             }
-            spmmi_mm_place_array(&reader->header, before, list);
+            odd = spmmi_mm_place_array(&reader->header, before, list);
+            if (odd > 0) {
+                return spmmi_fail(err, SPMM_ERR_IO, SPMM_PATH_SHOWN ": " SPMM_MM_NOT_HERMITIAN,
+                                  reader->path, odd, odd);
+            }
             SPMM_TRY(spmmi_bag_add(err, &part->bag,
                                    (spmm_piece_t){.data     = list->entry,
                                                   .block    = list->entry,

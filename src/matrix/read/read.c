@@ -6,44 +6,46 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/output.h"
 #include "matrix/read/csr_file.h"
 #include "matrix/read/file.h"
 #include "matrix/read/gzip/bgzf.h"
 #include "matrix/read/matrix_market.h"
 
+enum { HEAD_ROOM = 512 /* bytes; four lines of 80 columns tell Harwell-Boeing */ };
+
 /* What rank 0 finds out about a file before the others touch it. */
 typedef struct {
     int64_t       size;
-    unsigned char head[SPMM_FILE_HEAD]; /* zero past the end */
+    size_t        length;          /* of head */
+    unsigned char head[HEAD_ROOM]; /* zero past the end */
 } probe_t;
 
 static spmm_status_t probe_file(spmm_env_t *env, const char *path, probe_t *probe)
 {
+    const char *other;
     struct stat info;
-    FILE       *stream;
+    FILE       *stream = spmmi_input_open(path, &other);
     bool        failed;
 
-    if (stat(path, &info) != 0) {
-        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be opened: %s", path,
-                          strerror(errno));
-    }
-    if (!S_ISREG(info.st_mode)) {
+    if (other != NULL) {
         return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " is %s, not a matrix file", path,
-                          S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
+                          other);
     }
-    if (info.st_size == 0) {
-        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " is empty", path);
-    }
-    stream = fopen(path, "rb");
     if (stream == NULL) {
         return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be opened: %s", path,
                           strerror(errno));
     }
-    probe->size = (int64_t)info.st_size;
-    failed      = fread(probe->head, 1, sizeof probe->head, stream) == 0;
+    failed        = fstat(fileno(stream), &info) != 0;
+    probe->size   = failed ? 0 : (int64_t)info.st_size;
+    probe->length = fread(probe->head, 1, sizeof probe->head, stream);
+    failed        = failed || ferror(stream);
     (void)fclose(stream);
-    return failed ? spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be read", path)
-                  : SPMM_OK;
+    if (failed || (probe->size > 0) != (probe->length > 0)) {
+        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be read", path);
+    }
+    return probe->size > 0 ? SPMM_OK
+                           : spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " is empty", path);
 }
 
 static bool is_gzip(const probe_t *probe)
@@ -59,7 +61,9 @@ static const struct {
 } format[] = {
     {spmmi_csr_file_matches, spmmi_csr_file_read},
     {spmmi_petsc_file_matches, spmmi_petsc_file_read},
+#ifdef SPMM_HAVE_HDF5
     {spmmi_hdf5_file_matches, spmmi_hdf5_file_read},
+#endif
     {spmmi_smtx_matches, spmmi_smtx_read},
 };
 
@@ -93,6 +97,7 @@ static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const pr
 {
     const size_t  n = sizeof format / sizeof *format;
     size_t        f = 0;
+    const char   *foreign;
     spmm_file_t   file;
     spmm_status_t status;
 
@@ -101,6 +106,10 @@ static spmm_status_t read_by_content(spmm_env_t *env, const char *path, const pr
     }
     while (f < n && !format[f].matches(probe->head)) {
         f++;
+    }
+    foreign = f < n ? NULL : spmmi_foreign_format((const char *)probe->head, probe->length);
+    if (foreign != NULL) {
+        return spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " is %s", path, foreign);
     }
     SPMM_TRY(spmmi_file_open(env, path, probe->size, &file));
     if (f < n) {

@@ -8,6 +8,7 @@
 #include "test_context.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char name[] = "copy.matrix";
@@ -26,6 +27,13 @@ static void write_text(FILE *file, int64_t rows, uint64_t seed)
         (void)fprintf(file, "%8" PRId64 " %8" PRId64 " %d\n", i, i,
                       1 + (int)(spmmi_hash2(seed, i, i) % 9));
     }
+}
+
+/* Leave a pipe at the place of the file. */
+static void write_pipe(FILE *file, int64_t rows, uint64_t seed)
+{
+    assert_int_equal(remove(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0);
 }
 
 /* Binary CSR: one entry a row, in column @p column. */
@@ -97,6 +105,15 @@ static void test_one_content(void **state)
     spmm_assert_ok(read_copy(write_binary, 100, 1, sentence));
 }
 
+/* A rank that finds a pipe there does not wait for its writer. */
+static void test_pipe_of_one_rank(void **state)
+{
+    char sentence[512];
+
+    assert_int_equal(read_copy(is_last() ? write_pipe : write_text, 100, 1, sentence), SPMM_ERR_IO);
+    assert_non_null(strstr(sentence, ": it is a device, pipe or socket"));
+}
+
 static void test_other_size(void **state)
 {
     expect_refusal(write_text, 100, 101, 1, "2093 bytes");
@@ -115,5 +132,5 @@ static void test_other_content_of_a_long_file(void **state)
     expect_refusal(write_text, 400000, 400000, 2, "other 8000073 bytes");
 }
 
-SPMM_TESTS(test_one_content, test_other_size, test_other_content,
+SPMM_TESTS(test_one_content, test_pipe_of_one_rank, test_other_size, test_other_content,
            test_other_content_of_a_long_file);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "matrix/matrix.h"
+#include "matrix/read/file.h"
 #include "temp_file.h"
 
 #define BANNER            "%%MatrixMarket matrix coordinate real general\n"
@@ -54,6 +55,7 @@ static void expect_text(const char *text, spmm_status_t status, const char *sent
     }
 }
 
+#define NOT_HERMITIAN " lies on the diagonal, where a Hermitian matrix has no imaginary part"
 #define NO_BANNER                                                                                  \
     " where a Matrix Market file begins with %%MatrixMarket; it is in none of the other "          \
     "formats either"
@@ -132,6 +134,16 @@ static const struct {
      ", line 3: the line goes on with '1' after (row, column)"},
     {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n2 2 1\n",
      ", line 3: entry (2, 2) lies on the diagonal, which a skew-symmetric file does not store"},
+    {"%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 3\n2 1 1\n1 1 0\n3 3 -2\n",
+     ", line 5: entry (3, 3) lies on the diagonal, which a skew-symmetric file does not store"},
+    {"%%MatrixMarket matrix coordinate complex skew-symmetric\n2 2 2\n1 1 0 0\n2 2 0 1\n",
+     ", line 4: entry (2, 2) lies on the diagonal, which a skew-symmetric file does not store"},
+    {"%%MatrixMarket matrix coordinate complex hermitian\n3 3 3\n1 1 5 0\n2 1 0 1\n3 3 0 1e-9\n",
+     ", line 5: entry (3, 3)" NOT_HERMITIAN},
+    {"%%MatrixMarket matrix array complex hermitian\n2 2\n5 -1\n1 -2\n7 1\n",
+     ": entry (1, 1)" NOT_HERMITIAN},
+    {"%%MatrixMarket matrix array complex hermitian\n2 2\n5 0\n1 -2\n7 1\n",
+     ": entry (2, 2)" NOT_HERMITIAN},
     {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n",
      ", line 5: the file ends after 3 of the 4 entries of its header"},
     {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n",
@@ -228,6 +240,62 @@ static void test_bad_gzip(void **state)
     }
 }
 
+#define BOEING                                                                                     \
+    "is a Harwell-Boeing or Rutherford-Boeing file: convert it to Matrix Market, as with "         \
+    "scipy.io.hb_read() and scipy.io.mmwrite()"
+
+/* Formats of others, by their first bytes; the name of a file says nothing. */
+static const struct {
+    const char *bytes;
+    size_t      size;
+    const char *sentence;
+} foreign[] = {
+    {"BZh91AY&SY\x12", 11, "is packed by bzip2: unpack it first (bunzip2)"},
+    {"\xfd\x37zXZ\0\0\x04", 8, "is packed by xz: unpack it first (unxz)"},
+    {"\x28\xb5\x2f\xfd\x04", 5, "is packed by zstd: unpack it first (unzstd)"},
+    {"PK\x03\x04\x14\0\0\0\0\0\0\0!\0\xa3\xd9\0\0\0\0\0\0\0\0\0\0\x0b\0\0\0indices.npy\x93NUMPY",
+     47,
+     "is a NumPy archive (.npz): convert it to Matrix Market, as with scipy.sparse.load_npz() and "
+     "scipy.io.mmwrite()"},
+    {"PK\x03\x04\x14\0\0\0\0\0\0\0!\0\xa3\xd9\0\0\0\0\0\0\0\0\0\0\x05\0\0\0a.mtx%", 36,
+     "is a zip archive: unpack it first, and read the matrix file in it"},
+    {"\x93NUMPY\1\0v\0{", 11,
+     "is a NumPy array (.npy): convert it to Matrix Market, as with numpy.load() and "
+     "scipy.io.mmwrite()"},
+    {"MATLAB 5.0 MAT-file, Platform: GLNXA64", 38,
+     "is a MATLAB file (.mat): convert it to Matrix Market, as with scipy.io.loadmat() and "
+     "scipy.io.mmwrite()"},
+    {"1SYMMETRIC STIFFNESS MATRIX SMALL GENERALIZED EIGENVALUE PROBLEM        BCSSTK01\n"
+     "            94             4            12            78             0\n"
+     "RSA                       48            48           224             0\n"
+     "(16I5)          (16I5)          (3E25.16)           (3E25.16)           \n"
+     "    1    9\n",
+     299, BOEING},
+    {"a, b\r\n 4 1 1 2\r\nira   2 2 3 0\r\n (26I3) (26I3)\r\n", 47, BOEING},
+};
+
+static void test_foreign_formats(void **state)
+{
+    char sentence[256], tar[512] = "a/a.mtx";
+
+    for (size_t k = 0; k < sizeof foreign / sizeof *foreign; k++) {
+        (void)snprintf(sentence, sizeof sentence, " %s", foreign[k].sentence);
+        expect(spmm_temp_write(foreign[k].bytes, foreign[k].size), SPMM_ERR_IO, sentence);
+        (void)snprintf(sentence, sizeof sentence, ", line 1: what is gzipped %s",
+                       foreign[k].sentence);
+        expect(spmm_temp_write_gzip(foreign[k].bytes, foreign[k].size, 0, 0), SPMM_ERR_IO,
+               sentence);
+    }
+    (void)memcpy(tar + 257, "ustar", sizeof "ustar");
+    expect(spmm_temp_write_gzip(tar, sizeof tar, 0, 0), SPMM_ERR_IO,
+           ", line 1: what is gzipped is a tar archive: unpack it first, and read the matrix file "
+           "in it");
+    assert_non_null(strstr(spmmi_foreign_format("\x89HDF\r\n\x1a\n\2", 9), "HDF5"));
+    assert_null(spmmi_foreign_format(BANNER, strlen(BANNER)));
+    assert_null(spmmi_foreign_format("a\nb\nRSA \n(\n", 12));
+    assert_null(spmmi_foreign_format("", 0));
+}
+
 static void test_no_file(void **state)
 {
     const char *path;
@@ -285,4 +353,4 @@ static void test_memory_failures(void **state)
 }
 
 SPMM_TESTS(test_bad_headers, test_bad_bodies, test_lines_of_a_long_file, test_endless_line,
-           test_bad_gzip, test_no_file, test_memory_failures);
+           test_bad_gzip, test_foreign_formats, test_no_file, test_memory_failures);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -138,6 +139,9 @@ static void test_bad_files(void **state)
         assert_false(spmmi_remember_load(key, &winner));
         assert_int_equal(winner.variant, 7);
     }
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* whose writer is not waited for */
+    assert_false(spmmi_remember_load(key, &(spmm_winner_t){0}));
     assert_int_equal(remove(path), 0);
 }
 

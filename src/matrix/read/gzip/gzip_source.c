@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/output.h"
 
 enum {
     PACKED_BUFFER = 256 << 10, /* bytes */
@@ -52,6 +53,7 @@ spmm_status_t spmmi_gzip_open(spmm_env_t *env, const char *path, spmm_gzip_sourc
 {
     spmm_gzip_source_t *self;
     spmm_status_t       status;
+    const char         *other;
 
     if (SPMM_NEW_ZERO(self, 1) == NULL) {
         return spmmi_fail_memory(&env->err, 1, sizeof *self, "a gzip source");
@@ -67,7 +69,7 @@ spmm_status_t spmmi_gzip_open(spmm_env_t *env, const char *path, spmm_gzip_sourc
         goto undo;
     }
     self->ready  = true;
-    self->stream = fopen(path, "rb");
+    self->stream = spmmi_input_open(path, &other);
     if (self->stream == NULL) {
         status = spmmi_fail(&env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN " cannot be opened: %s", path,
                             strerror(errno));
