@@ -61,13 +61,13 @@ SPMM_API spmm_status_t spmm_attention_plan_create(spmm_matrix_t *mask, int64_t h
  *  spends no reduction, allocates nothing and returns like spmm_execute(), also where ranks refused
  *  calls; but there is no resync: over transport nccl a rank with peers that refused a call refuses
  *  all later ones, and the plan is to be destroyed.
- *  @param[in]  scale  of scores; usually 1 / sqrt(k)
+ *  @param[in]  scale  of scores, equal on all ranks; usually 1 / sqrt(k)
  *  @param[in]  Q      [local_rows x heads k] row-major, of the mask's type, memory of the context's
  *                     device, as all blocks.  Inf and NaN of it stay in their rows and heads of O
  *  @param[in]  K,V    [local_cols x heads k] likewise.  Inf and NaN go to the rows of O that have
  *                     the column; with kernel windows those of V to all rows of their window
- *  @param[in]  ldq,ldk,ldv,ldo  >= heads k; with kernel windows multiples of 16 bytes, as the
- *                     blocks themselves
+ *  @param[in]  ldq,ldk,ldv,ldo  >= heads k, equal on all ranks; with kernel windows multiples of
+ *                     16 bytes, as the blocks themselves
  *  @param[out] O      [local_rows x heads k]; as lse, it shares no element with others, which is
  *                     checked
  *  @param[out] lse    [local_rows x heads] of FP32, for FP64 FP64: log of the sum of exp(scale *

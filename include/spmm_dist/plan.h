@@ -184,14 +184,15 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *                             to call.  Rows of another n are SPMM_ERR_COMM on the ranks that get
  *                             them, over nccl-push from the next call on; transport nccl does not
  *                             see it: context option check does, and timeout_s ends what waits
- *  @param[in]     alpha,beta  real, see spmm_execute_scaled(); converted to the compute type;
- *                             beta == 0 never reads C; alpha == 0 may read B, and 0 * Inf then is
- *                             NaN.  Each rank's are those of its rows of C, for any op
+ *  @param[in]     alpha,beta  real, see spmm_execute_scaled(); equal on all ranks; converted to the
+ *                             compute type; beta == 0 never reads C; alpha == 0 may read B, and
+ *                             0 * Inf then is NaN.  Context option check compares them
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld
- *  @param[in]     ldb,ldc     row-major: >= n; column-major: local, >= local rows;
- *                             where a rank has no rows of B or C it is not read there
+ *  @param[in]     ldb,ldc     row-major: >= n, equal on all ranks, those without rows too, which
+ *                             context option check compares; column-major: local, >= local rows,
+ *                             and not read where a rank has no rows of B or C
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,
@@ -204,8 +205,8 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
 SPMM_API spmm_status_t spmm_plan_resync(spmm_plan_t *plan);
 
 /** spmm_execute() with factors of the type that sums are kept in: complex for a complex A.
- *  @param[in] alpha,beta  one number each in host memory, read before the call returns: of
- *                         SPMM_C_64F or SPMM_C_32F as A is, of SPMM_R_64F for A of that type, else
+ *  @param[in] alpha,beta  one number each in host memory, read before the call returns: equal on
+ *                         all ranks, of SPMM_C_64F or SPMM_C_32F as A is, of SPMM_R_64F for A of that type, else
  *                         of SPMM_R_32F */
 SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alpha,
                                            const void *B, int64_t ldb, const void *beta, void *C,
@@ -260,11 +261,15 @@ SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operan
  *  @param[in]  n    columns of the caller's block, of all column groups
  *  @param[in]  src  [original_rows x n]
  *  @param[out] dst  [local_rows x n], with column groups those of this rank's group alone; must not
- *                   overlap @p src */
+ *                   overlap @p src, which is checked; both may be blocks of one array side by
+ *                   side, with one ld
+ *  @param[in]  ld_src,ld_dst  local; >= the columns of their block, column-major >= its rows; not
+ *                   read where this rank has none of them */
 SPMM_API spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
                                          const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                                          spmm_stream_t stream);
-/** The way back: @p src [local_rows x n] (of this rank's group) to @p dst [original_rows x n]. */
+/** The way back, as spmm_plan_scatter(): @p src [local_rows x n] (of this rank's group) to @p dst
+ *  [original_rows x n], which must not overlap. */
 SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
                                         const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                                         spmm_stream_t stream);

@@ -68,11 +68,13 @@ SPMM_API spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
  *  where ranks differ by k or refused calls; over transport nccl a plan that refused one is to be
  *  destroyed.
  *  @param[in]     k           columns, 1 .. k of the plan; equal on all ranks
- *  @param[in]     alpha,beta  converted to the type of the sums; beta == 0 never reads S
+ *  @param[in]     alpha,beta  equal on all ranks; converted to the type of the sums; beta == 0
+ *                             never reads S
  *  @param[in]     X           [local_rows x k] row-major, of the mask's type
  *                             (spmm_matrix_get_info()), memory of the context's device, as Y and S
  *  @param[in]     Y           [local_cols x k] likewise
- *  @param[in]     ldx,ldy     >= k; multiples of 16 bytes, as X and Y themselves, are fastest
+ *  @param[in]     ldx,ldy     >= k, equal on all ranks; multiples of 16 bytes, as X and Y
+ *                             themselves, are fastest
  *  @param[in,out] S           [local_nnz] of s_type, in the order of spmm_matrix_update_values();
  *                             shares no element with X and Y, which is checked */
 SPMM_API spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,

@@ -225,7 +225,7 @@ class Plan(Resource):
         C : array, ``(layout.C.local_rows, n)``, optional
             Shares no element with B.  Default: made by the library that made B.
         alpha, beta : number
-            Complex ones for a complex A.  beta = 0 never reads C.
+            The same on all ranks; complex ones for a complex A.  beta = 0 never reads C.
         stream : optional
             A CUDA stream of CuPy or torch, an object with ``__cuda_stream__`` or an address.
             Default: the current one of the library that made B.
@@ -321,7 +321,7 @@ class Plan(Resource):
         operand : {"B", "C"}
         src : array, ``(original_rows, n)``
         dst : array, ``(local_rows, n)``, optional
-            Default: made by the library that made `src`.
+            Shares no element with `src`.  Default: made by the library that made `src`.
 
         Returns
         -------

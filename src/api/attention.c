@@ -131,8 +131,10 @@ spmm_status_t spmm_attention(spmm_attention_plan_t *plan, double scale, const vo
     if (status == SPMM_OK) {
         status = check_operands(plan, operand, (int)(sizeof operand / sizeof operand[0]), lse);
     }
-    status = SPMM_CHECK_CALL(base->env, "spmm_attention", status, spmmi_whole("plan", base->number),
-                             spmmi_real("scale", scale));
+    status =
+        SPMM_CHECK_CALL(base->env, "spmm_attention", status, spmmi_whole("plan", base->number),
+                        spmmi_real("scale", scale), spmmi_whole("ldq", ldq),
+                        spmmi_whole("ldk", ldk), spmmi_whole("ldv", ldv), spmmi_whole("ldo", ldo));
     if (status != SPMM_OK) {
         spmmi_plan_miss(base);
         return status;
@@ -194,7 +196,9 @@ spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, double scale,
 
     status = check_backward(plan, operand, (int)(sizeof operand / sizeof operand[0]), lse);
     status = SPMM_CHECK_CALL(base->env, "spmm_attention_backward", status,
-                             spmmi_whole("plan", base->number), spmmi_real("scale", scale));
+                             spmmi_whole("plan", base->number), spmmi_real("scale", scale),
+                             spmmi_whole("ldq", ldq), spmmi_whole("ldk", ldk),
+                             spmmi_whole("ldv", ldv), spmmi_whole("ldo", ldo));
     if (status != SPMM_OK) {
         if (plan->transpose != NULL) {
             spmmi_plan_miss(base);

@@ -289,7 +289,8 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
 {
     const spmm_plan_groups_t *groups = plan->groups;
     const spmm_type_t         type   = operand == SPMM_OPERAND_B ? plan->ab_type : plan->c_type;
-    int64_t                   rows, mine, whole;
+    int64_t                   rows, mine, whole, src_rows, src_n, dst_rows, dst_n;
+    spmm_extent_t             src_bytes, dst_bytes;
 
     SPMM_TRY(check_operand(plan, operand));
     SPMM_TRY(check_n(plan, n, groups == NULL ? plan->n / plan->b_parts : groups->n));
@@ -300,9 +301,15 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
         (void)spmmi_groups_original(plan, operand, &whole);
         mine = spmmi_groups_columns(groups, groups->mine, n);
     }
-    SPMM_TRY(
-        check_dense(plan, "src", src, to_plan ? whole : rows, to_plan ? n : mine, ld_src, type));
-    return check_dense(plan, "dst", dst, to_plan ? rows : whole, to_plan ? mine : n, ld_dst, type);
+    src_rows = to_plan ? whole : rows;
+    src_n    = to_plan ? n : mine;
+    dst_rows = to_plan ? rows : whole;
+    dst_n    = to_plan ? mine : n;
+    SPMM_TRY(check_dense(plan, "src", src, src_rows, src_n, ld_src, type));
+    SPMM_TRY(check_dense(plan, "dst", dst, dst_rows, dst_n, ld_dst, type));
+    src_bytes = extent_of(plan, src, src_rows, src_n, *ld_src, type);
+    dst_bytes = extent_of(plan, dst, dst_rows, dst_n, *ld_dst, type);
+    return spmmi_check_apart(plan, "dst", &dst_bytes, "src", &src_bytes);
 }
 
 static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,

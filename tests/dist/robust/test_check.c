@@ -7,15 +7,17 @@
  */
 #include "test_context.h"
 
+#include "spmm_dist/attention.h"
 #include "spmm_dist/sddmm.h"
 
 enum { N = 4 };
 
-static spmm_context_t    *ctx;
-static spmm_matrix_t     *A;
-static spmm_plan_t       *plan, *other;
-static spmm_sddmm_plan_t *sampler;
-static double             B[2 * N], C[2 * N];
+static spmm_context_t        *ctx;
+static spmm_matrix_t         *A;
+static spmm_plan_t           *plan, *other;
+static spmm_sddmm_plan_t     *sampler;
+static spmm_attention_plan_t *attention;
+static double                 B[2 * N], C[2 * N];
 
 static bool is_last(void)
 {
@@ -26,12 +28,15 @@ static void open_plans(int check)
 {
     const spmm_context_options_t o = {
         .struct_size = sizeof o, .device = SPMM_DEVICE_CPU, .check = check};
+    spmm_attention_options_t attends = SPMM_ATTENTION_OPTIONS_INIT;
 
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, N, NULL, &plan));
     spmm_assert_ok(spmm_plan_create(A, N, NULL, &other));
     spmm_assert_ok(spmm_sddmm_plan_create(A, N, NULL, &sampler));
+    attends.backward = 1;
+    spmm_assert_ok(spmm_attention_plan_create(A, 1, N, &attends, &attention));
     for (int j = 0; j < 2 * N; j++) {
         B[j] = spmm_test_env.rank + 1.0;
     }
@@ -39,6 +44,7 @@ static void open_plans(int check)
 
 static void close_plans(void)
 {
+    spmm_assert_ok(spmm_attention_plan_destroy(&attention));
     spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
     spmm_assert_ok(spmm_plan_destroy(&other));
     test_context_destroy(&plan, &A, &ctx);
@@ -195,6 +201,40 @@ static spmm_status_t sddmm_k(bool odd)
     return spmm_sddmm(sampler, odd ? 2 : 3, 1.0, B, N, B, N, 0.0, C, NULL);
 }
 
+static spmm_status_t sddmm_alpha(bool odd)
+{
+    return spmm_sddmm(sampler, N, odd ? 2.0 : 1.0, B, N, B, N, 0.0, C, NULL);
+}
+
+static spmm_status_t sddmm_ld(bool odd)
+{
+    return spmm_sddmm(sampler, N, 1.0, B, N, B, odd ? N + 1 : N, 0.0, C, NULL);
+}
+
+static spmm_status_t attend(double scale, int64_t ldk, bool backward)
+{
+    double d[3 * N], lse = 0.0;
+
+    return backward ? spmm_attention_backward(attention, scale, B, N, B, ldk, B, N, C, C, N, &lse,
+                                              d, d + N, d + 2 * N, NULL)
+                    : spmm_attention(attention, scale, B, N, B, ldk, B, N, C, N, &lse, NULL);
+}
+
+static spmm_status_t attention_scale(bool odd)
+{
+    return attend(odd ? 0.25 : 0.5, N, false);
+}
+
+static spmm_status_t attention_ld(bool odd)
+{
+    return attend(0.5, odd ? N + 1 : N, false);
+}
+
+static spmm_status_t backward_ld(bool odd)
+{
+    return attend(0.5, odd ? N + 1 : N, true);
+}
+
 static const struct {
     spmm_status_t (*call)(bool odd);
     const char *sentence; /* with the last rank for %d */
@@ -224,6 +264,11 @@ static const struct {
      false},
     {sddmm_kernel, "rank %d has kernel = \"panels\" and rank 0 kernel = \"csr\"", true},
     {sddmm_k, "spmm_sddmm: rank %d has k = 2 and rank 0 k = 3", false},
+    {sddmm_alpha, "spmm_sddmm: rank %d has alpha = 2 and rank 0 alpha = 1", false},
+    {sddmm_ld, "spmm_sddmm: rank %d has ldy = 5 and rank 0 ldy = 4", false},
+    {attention_scale, "spmm_attention: rank %d has scale = 0.25 and rank 0 scale = 0.5", false},
+    {attention_ld, "spmm_attention: rank %d has ldk = 5 and rank 0 ldk = 4", false},
+    {backward_ld, "spmm_attention_backward: rank %d has ldk = 5 and rank 0 ldk = 4", false},
 };
 
 static void expect_sentences(int check)

@@ -127,6 +127,45 @@ static void test_overlap_of_one_row(void **state)
     spmm_assert_ok(spmm_plan_destroy(&plan));
 }
 
+/* Blocks that are moved: of 2 rows in the caller's order and in the plan's. */
+static void test_overlap_of_moves(void **state)
+{
+    enum { LD = 7, APART = 2 * LD };
+    const int64_t       row_ptr[] = {0, 0, 0};
+    double              all[3 * APART];
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_plan_t        *plan;
+
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
+    for (int way = 0; way < 4; way++) {
+        spmm_status_t (*const move)(spmm_plan_t *, spmm_operand_t, int64_t, const void *, int64_t,
+                                    void *, int64_t, spmm_stream_t) =
+            way % 2 == 0 ? spmm_plan_scatter : spmm_plan_gather;
+
+        for (int k = 0; k < 3 * APART; k++) {
+            all[k] = k;
+        }
+        o.layout = way < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
+        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
+        expect_refusal(move(plan, SPMM_OPERAND_B, 2, all, LD, all, LD, NULL), "dst overlaps src");
+        expect_refusal(move(plan, SPMM_OPERAND_C, 2, all, LD, all + 1, LD, NULL),
+                       "dst overlaps src");
+        expect_refusal(move(plan, SPMM_OPERAND_B, 2, all + LD + 1, LD, all, LD, NULL),
+                       "dst overlaps src");
+        expect_refusal(move(plan, SPMM_OPERAND_C, 2, all, LD, all + 2, LD - 1, NULL),
+                       "dst overlaps src");
+        /* One rank's blocks are enough. */
+        expect_refusal(move(plan, SPMM_OPERAND_B, 2, all, LD,
+                            spmm_test_env.rank == 0 ? all : all + APART, LD, NULL),
+                       "dst overlaps src");
+        assert_true(all[0] == 0.0 && all[1] == 1.0 && all[2] == 2.0 && all[LD + 1] == LD + 1);
+        spmm_assert_ok(move(plan, SPMM_OPERAND_B, 2, all, LD, all + 2, LD, NULL));
+        spmm_assert_ok(move(plan, SPMM_OPERAND_C, 2, all, LD, all + APART, LD - 1, NULL));
+        assert_true(all[2] == 0.0 && all[3] == 1.0 && all[LD + 2] == LD && all[APART] == 0.0);
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+    }
+}
+
 enum { ROWS = 3, K = 4, SIZE = ROWS * K };
 
 /* The identity, and three blocks of ROWS x K. */
@@ -211,5 +250,5 @@ static void test_between_elements(void **state)
     spmm_assert_ok(spmm_sddmm_plan_destroy(&sampler));
 }
 
-SPMM_TESTS(test_overlap, test_overlap_of_one_row, test_endless_blocks, test_overlap_of_sddmm,
-           test_overlap_of_attention, test_between_elements);
+SPMM_TESTS(test_overlap, test_overlap_of_one_row, test_overlap_of_moves, test_endless_blocks,
+           test_overlap_of_sddmm, test_overlap_of_attention, test_between_elements);
