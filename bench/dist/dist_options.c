@@ -198,7 +198,7 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
                                     .set        = "-",
                                     .warmup     = 5,
                                     .iterations = 20};
-    code         = driver_parse_options(job, options, argc, argv);
+    code         = driver_parse_options(job, options, argc, argv, NULL);
     o->baselines = !alone;
     return code == DRIVER_GOOD && !o->help ? settle(job, o, &common) : code;
 }

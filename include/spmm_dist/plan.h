@@ -190,9 +190,9 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  @param[in]     B           local rows of B (spmm_plan_get_layout) x n, memory of the context's
  *                             device; shares no element with C, which is checked.  Both may be
  *                             blocks of one array side by side, with one ld
- *  @param[in]     ldb,ldc     row-major: >= n, equal on all ranks, those without rows too, which
- *                             context option check compares; column-major: local, >= local rows,
- *                             and not read where a rank has no rows of B or C
+ *  @param[in]     ldb,ldc     row-major: >= n, equal on all ranks, which context option check
+ *                             compares; column-major: local, >= local rows; where a rank has no
+ *                             rows of B or C it is not read there, and may be anything
  *  @param[in,out] C           local rows of C x n */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,

@@ -122,9 +122,12 @@ static spmm_status_t check_execute(const spmm_plan_t *plan, spmm_operands_t *x)
 }
 
 /* Leading dimensions of column-major blocks go by the rows of each rank. */
-static int64_t common_ld(const spmm_plan_t *plan, int64_t ld)
+static spmm_same_t same_ld(const spmm_plan_t *plan, const char *name, spmm_operand_t operand,
+                           int64_t ld)
 {
-    return plan->layout == SPMM_LAYOUT_ROW ? ld : 0;
+    const bool is_read = spmmi_plan_map(plan, operand)->n_local > 0;
+
+    return plan->layout == SPMM_LAYOUT_ROW && is_read ? spmmi_whole(name, ld) : spmmi_any(name);
 }
 
 /* A product in the caller's words: n and leading dimensions count elements of B and C.
@@ -139,7 +142,7 @@ static spmm_status_t execute(spmm_plan_t *plan, const char *call, spmm_status_t 
         plan->env, call, status, spmmi_whole("plan", plan->number), spmmi_whole("n", x.n),
         spmmi_real("alpha", x.alpha.re), spmmi_real("imaginary part of alpha", x.alpha.im),
         spmmi_real("beta", x.beta.re), spmmi_real("imaginary part of beta", x.beta.im),
-        spmmi_whole("ldb", common_ld(plan, ldb)), spmmi_whole("ldc", common_ld(plan, ldc)));
+        same_ld(plan, "ldb", SPMM_OPERAND_B, ldb), same_ld(plan, "ldc", SPMM_OPERAND_C, ldc));
     if (status != SPMM_OK) {
         spmmi_plan_miss(plan);
         return status;

@@ -100,6 +100,9 @@ int spmmi_output_open(spmm_output_t *out, const char *path, spmm_output_links_t 
     if (error != 0) {
         return error;
     }
+    if (is_in_place(out, mode) && links == SPMM_OUTPUT_FILE) {
+        return ESPIPE;
+    }
     if (is_in_place(out, mode)) {
         out->stream = fopen(out->target, "w");
         return out->stream == NULL ? errno : 0;

@@ -19,8 +19,9 @@ typedef struct {
 } spmm_output_t;
 
 /** What becomes of links at the end of a path: a user's lead to the file that is meant; in a folder
- *  that others may write to they may be planted. */
-typedef enum { SPMM_OUTPUT_FOLLOW, SPMM_OUTPUT_REPLACE } spmm_output_links_t;
+ *  that others may write to they may be planted.  FILE follows them, and is ESPIPE at once where
+ *  they lead to a device or pipe. */
+typedef enum { SPMM_OUTPUT_FOLLOW, SPMM_OUTPUT_REPLACE, SPMM_OUTPUT_FILE } spmm_output_links_t;
 
 /** Open a temporary file beside the one that @p path means.  @return 0 or an errno */
 int spmmi_output_open(spmm_output_t *out, const char *path, spmm_output_links_t links);

@@ -54,45 +54,74 @@ static void print_value(const char *call, const spmm_same_t *argument, int place
     }
 }
 
-/* The lowest rank that differs from rank 0, and the first place where it does.  Collective. */
-static spmm_status_t find_place(spmm_env_t *env, const digest_t *mine, int *rank, int *place)
+static bool is_read(int count, const spmm_same_t *argument, int place)
 {
-    digest_t first = *mine;
-    int      found = INT_MAX;
+    return place == 0 || place > count || argument[place - 1].kind != SPMM_SAME_ANY;
+}
 
-    SPMM_TRY(spmmi_bcast(env, first.word, PLACES * sizeof first.word[0], 0));
-    for (int k = PLACES - 1; k >= 0; k--) {
-        found = first.word[k] != mine->word[k] ? env->rank * PLACES + k : found;
+/* Which rank differs from which, and where. */
+typedef struct {
+    int place, first, other; /* first: the lowest rank that reads the argument */
+} difference_t;
+
+/* The lowest rank that differs from one below it, and the first place where it does.  Collective.
+ * @param[out] found  whether one does: ranks that read nothing differ from none */
+static spmm_status_t find_difference(spmm_env_t *env, const digest_t *mine, int count,
+                                     const spmm_same_t *argument, difference_t *at, bool *found)
+{
+    int      reader[PLACES], lowest = INT_MAX;
+    uint64_t word[PLACES];
+
+    for (int k = 0; k < PLACES; k++) {
+        reader[k] = is_read(count, argument, k) ? env->rank : INT_MAX;
     }
-    SPMM_TRY(spmmi_allreduce(env, &found, 1, MPI_INT, MPI_MIN));
-    *rank  = found / PLACES;
-    *place = found % PLACES;
+    SPMM_TRY(spmmi_allreduce(env, reader, PLACES, MPI_INT, MPI_MIN));
+    for (int k = 0; k < PLACES; k++) {
+        word[k] = reader[k] == env->rank ? mine->word[k] : UINT64_MAX;
+    }
+    SPMM_TRY(spmmi_allreduce(env, word, PLACES, MPI_UINT64_T, MPI_MIN));
+    for (int k = PLACES - 1; k >= 0; k--) {
+        if (is_read(count, argument, k) && word[k] != mine->word[k]) {
+            lowest = env->rank * PLACES + k;
+        }
+    }
+    SPMM_TRY(spmmi_allreduce(env, &lowest, 1, MPI_INT, MPI_MIN));
+    *found = lowest != INT_MAX;
+    if (*found) {
+        *at = (difference_t){
+            .place = lowest % PLACES, .first = reader[lowest % PLACES], .other = lowest / PLACES};
+    }
     return SPMM_OK;
 }
 
+/* SPMM_OK where no rank differs after all. */
 static spmm_status_t fail_difference(spmm_env_t *env, const char *call, const digest_t *mine,
-                                     const spmm_same_t *argument)
+                                     int count, const spmm_same_t *argument)
 {
-    char there[VALUE] = "", first[VALUE] = "";
-    int  rank, place;
+    char         there[VALUE] = "", first[VALUE] = "";
+    difference_t at;
+    bool         found;
 
-    SPMM_TRY(find_place(env, mine, &rank, &place));
-    if (env->rank == rank) {
-        print_value(call, argument, place, there);
-    } else if (env->rank == 0) {
-        print_value(call, argument, place, first);
+    SPMM_TRY(find_difference(env, mine, count, argument, &at, &found));
+    if (!found) {
+        return SPMM_OK;
     }
-    SPMM_TRY(spmmi_bcast(env, there, VALUE, rank));
-    SPMM_TRY(spmmi_bcast(env, first, VALUE, 0));
-    if (place == 0) {
+    if (env->rank == at.other) {
+        print_value(call, argument, at.place, there);
+    } else if (env->rank == at.first) {
+        print_value(call, argument, at.place, first);
+    }
+    SPMM_TRY(spmmi_bcast(env, there, VALUE, at.other));
+    SPMM_TRY(spmmi_bcast(env, first, VALUE, at.first));
+    if (at.place == 0) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "rank %d calls %s where rank 0 calls %s: all ranks make the same "
                           "collective calls in the same order",
-                          rank, there, first);
+                          at.other, there, first);
     }
     return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                      "%s: rank %d has %s and rank 0 %s: it must be equal on all ranks", call, rank,
-                      there, first);
+                      "%s: rank %d has %s and rank %d %s: it must be equal on all ranks", call,
+                      at.other, there, at.first, first);
 }
 
 spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t local, int count,
@@ -108,5 +137,5 @@ spmm_status_t spmmi_compare(spmm_env_t *env, const char *call, spmm_status_t loc
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_agree(env, local));
-    return fail_difference(env, call, &mine, argument);
+    return fail_difference(env, call, &mine, count, argument);
 }

@@ -14,7 +14,7 @@
 /** An argument of a collective call that is equal on all ranks. */
 typedef struct {
     const char *name;
-    enum { SPMM_SAME_INT, SPMM_SAME_REAL, SPMM_SAME_TEXT } kind;
+    enum { SPMM_SAME_INT, SPMM_SAME_REAL, SPMM_SAME_TEXT, SPMM_SAME_ANY } kind;
     int64_t     whole;
     double      real;
     const char *text; /**< NULL is "" */
@@ -31,6 +31,12 @@ static inline spmm_same_t spmmi_whole(const char *name, int64_t value)
 static inline spmm_same_t spmmi_real(const char *name, double value)
 {
     return (spmm_same_t){.name = name, .kind = SPMM_SAME_REAL, .real = value};
+}
+
+/** Of a rank that does not read it: equal to all others. */
+static inline spmm_same_t spmmi_any(const char *name)
+{
+    return (spmm_same_t){.name = name, .kind = SPMM_SAME_ANY};
 }
 
 static inline spmm_same_t spmmi_text(const char *name, const char *value)

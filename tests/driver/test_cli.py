@@ -51,6 +51,34 @@ class Usage(unittest.TestCase):
         self.refused(*SMALL, "--columns", says="--columns")
         self.refused(*SMALL, "stray", says="stray")
 
+    def test_what_would_be_ignored(self):
+        pair = ("--convert", "/nonexistent/a.mtx", "/nonexistent/a.csr")
+        for option in (("--matrix", "a.mtx"), ("--generate", "rmat:scale=3,degree=2"),
+                       ("--columns", "5"), ("-n", "5"), ("--op", "t"), ("--verify",),
+                       ("--json", "a.json"), ("--plot", "a.svg"), ("--partition", "block"),
+                       ("--write-partition", "a.part"), ("--scale", "8"), ("--machine", "a")):
+            found = {"-n": "--columns"}.get(option[0], option[0])
+            self.refused(*pair, *option, says=f"--convert takes no {found}, ")
+            self.refused(*option, *pair, says=f"--convert takes no {found}, ")
+        for option in (("--matrix", "a.mtx"), ("--verify",), pair):
+            self.refused("--doctor", *option, says=f"--doctor takes no {option[0]}, ")
+        for option in (("--op", "t"), ("--verify",), ("--cover", "both"), ("--iterations", "1")):
+            self.refused(*SMALL[:2], "--scale", "8", *option,
+                         says=f"--scale takes no {option[0]}, ")
+
+    def test_conversion(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text, out = os.path.join(folder, "a.mtx"), os.path.join(folder, "a.csr")
+            with open(text, "w", encoding="ascii") as file:
+                file.write("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n")
+            result = harness.run("--convert", text, out, "--type", "32f", "--seed", "3",
+                                 "--device", "cpu", "--timeout", "60", "--progress", ranks=2)
+            self.assertEqual((result.code, result.errors), (0, []), result)
+            self.assertIn("1 x 1, 1 entries of type 32f", result.out)
+            os.unlink(out)
+            os.mkfifo(out)
+            self.refused("--convert", text, out, ranks=2, code=4, says="is a device or pipe")
+
     def test_graphs_need_gpus(self):
         self.refused(*SMALL, "--device", "cpu", "--graph", says="option graph needs GPUs", code=4)
 
@@ -110,6 +138,20 @@ class Usage(unittest.TestCase):
         command = f"exec '{harness.DRIVER}' --help >/dev/full"
         status = os.waitstatus_to_exitcode(os.system(command + " 2>/dev/null"))
         self.assertEqual(status, 4)
+
+    def test_closed_streams(self):
+        """What cannot be printed is no success, and no file that is written takes its place."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.part")
+            for closed, code in (("0<&-", 0), ("1>&-", 4), ("2>&-", 0), ("0<&- 1>&-", 4),
+                                 ("1>&- 2>&-", 4), ("0<&- 2>&-", 0), ("0<&- 1>&- 2>&-", 4)):
+                for action in f"{' '.join(SMALL)} --write-partition {path}", "--version":
+                    status = os.waitstatus_to_exitcode(
+                        os.system(f"exec >/dev/null 2>&1; exec '{harness.DRIVER}' {action} "
+                                  f"{closed}"))
+                    self.assertEqual(status, code, (closed, action))
+                with open(path, encoding="ascii") as parts:
+                    self.assertEqual(parts.read(), "0\n" * 108, closed)
 
     def test_generators_are_checked(self):
         for spec in ("nonesuch:n=3", "stencil5", "stencil5:", "stencil5:nx=3", "stencil5:nx=3,ny=",

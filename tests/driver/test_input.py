@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Malformed input ends in under 5 s on 4 ranks with exit code 3 and one sentence."""
+import bz2
 import gzip
+import io
+import lzma
 import os
 import pathlib
 import struct
 import tempfile
 import unittest
+import zipfile
 
 import harness
 
@@ -18,6 +22,22 @@ def csr(rows, cols, nnz, row_ptr, col_idx, magic=MAGIC):
     return struct.pack(f"<4q{len(row_ptr)}i{len(col_idx)}i", magic, rows, cols, nnz, *row_ptr,
                        *col_idx)
 
+
+def zipped(name):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr(name, GOOD)
+    return held.getvalue()
+
+
+BOEING = f"""{'An identity':72}{'EYE':8}
+{3:14d}{1:14d}{1:14d}{1:14d}
+{'rsa':14}{2:14d}{2:14d}{2:14d}{0:14d}
+{'(26I3)':16}{'(26I3)':16}{'(3E25.16)':20}
+  1  2  3
+  1  2
+ 1.0 1.0
+"""
 
 # Name: (file name, content, what the sentence must contain).
 MALFORMED = {
@@ -47,6 +67,16 @@ MALFORMED = {
     "unitary": ("a.mtx", HEAD.replace("general", "unitary") + "1 1 1\n1 1 1\n", "unitary"),
     "not square but symmetric": (
         "a.mtx", HEAD.replace("general", "symmetric") + "3 4 1\n1 1 1\n", ""),
+    "imaginary diagonal": (
+        "a.mtx", HEAD.replace("real general", "complex hermitian") + "1 1 1\n1 1 3 1\n", "3"),
+    "skew diagonal": (
+        "a.mtx", HEAD.replace("general", "skew-symmetric") + "1 1 1\n1 1 3\n", "3"),
+    "bzip2": ("a.mtx", bz2.compress(GOOD.encode()), "bunzip2"),
+    "xz": ("a.mtx", lzma.compress(GOOD.encode()), "unxz"),
+    "xz in gzip": ("a.mtx.gz", gzip.compress(lzma.compress(GOOD.encode())), "unxz"),
+    "npz": ("a.mtx", zipped("indices.npy"), "scipy.sparse.load_npz()"),
+    "zip": ("a.mtx", zipped("a.mtx"), "zip archive"),
+    "Rutherford-Boeing": ("a.mtx", BOEING, "scipy.io.hb_read()"),
     "unknown object": ("a.mtx", HEAD.replace("matrix", "vector") + "1 1 1\n1 1 1\n", ""),
     "array too short": ("a.mtx", HEAD.replace("coordinate", "array") + "2 2\n1\n2\n3\n", ""),
     "array too long": ("a.mtx", HEAD.replace("coordinate", "array") + "2 1\n1\n2\n3\n", ""),
@@ -134,6 +164,21 @@ class Malformed(unittest.TestCase):
             self.assertEqual((result.code, result.errors), (0, []), result)
             self.assertIn("3 x 3, 5 entries", result.out)
             self.assertIn("A^H * B", result.out)
+
+
+class CacheFolder(unittest.TestCase):
+    def test_pipe_is_not_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in (None, os.mkfifo, os.mkdir):
+                for path in list(pathlib.Path(folder).iterdir()) if kind else ():
+                    path.unlink()
+                    kind(path)
+                result = harness.run(*PartitionFile.SPEC, "--ranks-per-node", "1", "--timeout", "5",
+                                     ranks=2, env={"SPMM_CACHE_DIR": folder})
+                self.assertEqual((result.code, result.errors), (0, []), result)
+                kept, = pathlib.Path(folder).iterdir()
+                self.assertEqual(kept.is_file(), kind is not os.mkdir)
+            kept.rmdir()
 
 
 class PartitionFile(unittest.TestCase):

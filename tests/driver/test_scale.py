@@ -80,6 +80,18 @@ class Scale(unittest.TestCase):
             result, _ = run("--scale", "16", *RMAT, machine="# first\n" + text)
             self.assertEqual(result.code, 3, result)
             self.assertRegex(result.err, r":2: a line of a machine is gather, within, between")
+        for text, words in (("", " has no rate: "), ("# gather 1\n\n", " has no rate: "),
+                            ("within 1\nlatency 1\nwithin 2\n", ":3: within has come already"),
+                            ("gather 1\n# " + 300 * "x" + "\n", ":2: a line of a machine is text"),
+                            ("gather 1\n\0within 2\nlatency 1\n", ":2: a line of a machine")):
+            result, _ = run("--scale", "16", *RMAT, machine=text)
+            self.assertEqual(result.code, 3, result)
+            self.assertIn(words, result.err)
+        for path, words in (("/dev/null", "/dev/null has no rate"), ("/", "Is a directory"),
+                            ("/dev/zero", "/dev/zero:1: a line of a machine is text")):
+            result = harness.run("--scale", "16", *RMAT, "--machine", path, timeout=30)
+            self.assertEqual(result.code, 3, result)
+            self.assertIn(words, result.err)
         result = harness.run("--scale", "16", *RMAT, "--machine", "/no/such")
         self.assertEqual(result.code, 3, result)
         self.assertIn("cannot read /no/such", result.err)

@@ -172,7 +172,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
                              .seed       = 1,
                              .n_widths   = 3,
                              .width      = {32, 128, 512}};
-    code = driver_parse_options(&job, options, argc, argv);
+    code = driver_parse_options(&job, options, argc, argv, NULL);
     if (code == BENCH_GOOD && !o->help) {
         code = settle(&job, rotate, flush, o);
     }

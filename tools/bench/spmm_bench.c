@@ -306,8 +306,11 @@ static int open_and_run(bench_t *bench, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static bench_t bench; /* tens of KB */
-    int            code = bench_options_parse(argc, argv, &bench.options);
+    const char    *lost;
+    int            code;
 
+    tool_hold_streams();
+    code = bench_options_parse(argc, argv, &bench.options);
     (void)setenv("SPMM_REMEMBER", "0", 0); /* tables do not depend on those made before */
     if (code == BENCH_GOOD && bench.options.help) {
         bench_print_help(stdout);
@@ -321,5 +324,10 @@ int main(int argc, char **argv)
         }
     }
     bench_options_free(&bench.options);
+    lost = tool_flush_output();
+    if (lost != NULL && code == BENCH_GOOD) {
+        (void)fprintf(stderr, "spmm_bench: cannot write to the standard output: %s\n", lost);
+        code = BENCH_OTHER;
+    }
     return code;
 }

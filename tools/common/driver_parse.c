@@ -139,7 +139,8 @@ static int take(driver_job_t *job, const driver_option_t *o, int argc, char **ar
     return DRIVER_GOOD;
 }
 
-int driver_parse_options(driver_job_t *job, const driver_option_t *options, int argc, char **argv)
+int driver_parse_options(driver_job_t *job, const driver_option_t *options, int argc, char **argv,
+                         bool *given)
 {
     struct option named[DRIVER_OPTIONS + 1];
     char          letters[2 * DRIVER_OPTIONS + 2];
@@ -161,6 +162,9 @@ int driver_parse_options(driver_job_t *job, const driver_option_t *options, int 
                 place = options[place + 1].name == NULL ? 0 : place + 1;
             }
             code = take(job, &options[place], argc, argv);
+            if (given != NULL) {
+                given[place] = true;
+            }
         }
     }
     if (code == DRIVER_GOOD && optind < argc) {

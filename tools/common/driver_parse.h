@@ -42,7 +42,9 @@ typedef struct {
 
 enum { DRIVER_OPTIONS = 64 }; /**< most of a table */
 
-/** Parse a command line of options alone.  Not collective: all ranks see the same arguments. */
-int driver_parse_options(driver_job_t *job, const driver_option_t *options, int argc, char **argv);
+/** Parse a command line of options alone.  Not collective: all ranks see the same arguments.
+ *  @param[out] given  [DRIVER_OPTIONS] which of @p options stand there; NULL: not asked for */
+int driver_parse_options(driver_job_t *job, const driver_option_t *options, int argc, char **argv,
+                         bool *given);
 
 #endif /* DRIVER_PARSE_H */

@@ -9,6 +9,12 @@
 
 #include "spmm_dist/spmm_dist.h"
 
+/** First of all, before files are opened that would take the place of the standard streams and get
+ *  what is printed: what is closed of them fails to be read and written. */
+void tool_hold_streams(void);
+/** Has all that was printed arrived?  @return NULL, or why not */
+const char *tool_flush_output(void);
+
 /** A word an option takes and what it stands for; lists end with a NULL name. */
 typedef struct {
     const char *name;

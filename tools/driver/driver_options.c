@@ -105,16 +105,31 @@ static int check_run(driver_job_t *job, const driver_options_t *o)
     return code;
 }
 
-/* Converting keeps the type of the values where none is asked for. */
-static int check_convert(driver_job_t *job, driver_options_t *o)
+/* Actions that heed few options; the others would be ignored without a word. */
+static int check_heeded(driver_job_t *job, const driver_options_t *o,
+                        const driver_option_t *options, const bool *given)
 {
-    if (o->matrix != NULL || o->generate != NULL) {
-        return driver_fail(job, DRIVER_USAGE,
-                           "--convert IN OUT takes its input itself: leave out --%s; see --help",
-                           o->matrix != NULL ? "matrix" : "generate");
+    const char *action = NULL, *heeded = NULL;
+
+    if (o->action == DRIVER_DOCTOR) {
+        action = "doctor";
+        heeded = "json,device,timeout";
+    } else if (o->action == DRIVER_RUN && o->convert[0] != NULL) {
+        action = "convert";
+        heeded = "convert,type,seed,device,timeout,progress";
+    } else if (o->action == DRIVER_RUN && o->scale != NULL) {
+        action = "scale";
+        heeded = "scale,matrix,generate,seed,columns,type,partition,objective,imbalance,"
+                 "ranks-per-node,machine,json,plot";
     }
-    o->action = DRIVER_CONVERT;
-    o->matrix = o->convert[0];
+    for (int k = 0; action != NULL && options[k].name != NULL; k++) {
+        if (given[k] && options[k].kind != DRIVER_SET && !tool_is_listed(heeded, options[k].name)) {
+            return driver_fail(job, DRIVER_USAGE,
+                               "--%s takes no --%s, which it would ignore: leave it out; see "
+                               "--help",
+                               action, options[k].name);
+        }
+    }
     return DRIVER_GOOD;
 }
 
@@ -178,7 +193,10 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {.name = NULL},
     };
 
-    return driver_parse_options(job, options, argc, argv);
+    bool      given[DRIVER_OPTIONS] = {false};
+    const int code                  = driver_parse_options(job, options, argc, argv, given);
+
+    return code == DRIVER_GOOD ? check_heeded(job, o, options, given) : code;
 }
 
 int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_options_t *o)
@@ -196,7 +214,8 @@ int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_option
     };
     code = read_options(job, argc, argv, o);
     if (code == DRIVER_GOOD && o->convert[0] != NULL && o->action == DRIVER_RUN) {
-        code = check_convert(job, o);
+        o->action = DRIVER_CONVERT; /* keeps the type of the values where none is asked for */
+        o->matrix = o->convert[0];
     } else if (o->type == SPMM_TYPE_AUTO) {
         o->type = SPMM_R_64F;
     }

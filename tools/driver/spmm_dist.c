@@ -11,6 +11,7 @@
 #include "driver_progress.h"
 #include "driver_report.h"
 #include "scale.h"
+#include "tool_common.h"
 
 /** Exit code of a failed read: what the file is to blame for is input. */
 static int input_code(spmm_status_t status)
@@ -232,12 +233,11 @@ static void print_about(driver_action_t action)
 /** A report that could not be written (a full disk, a closed pipe) is a failure too. */
 static int flush_stdout(driver_job_t *job)
 {
-    errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout)) { /* errno is 0 where an earlier write failed */
-        return driver_fail(job, DRIVER_OTHER, "cannot write to the standard output%s%s",
-                           errno == 0 ? "" : ": ", errno == 0 ? "" : strerror(errno));
-    }
-    return DRIVER_GOOD;
+    const char *lost = tool_flush_output();
+
+    return lost == NULL
+               ? DRIVER_GOOD
+               : driver_fail(job, DRIVER_OTHER, "cannot write to the standard output: %s", lost);
 }
 
 int main(int argc, char **argv)
@@ -247,6 +247,7 @@ int main(int argc, char **argv)
     int              provided;
     int              code;
 
+    tool_hold_streams();
     /* This program needs no multicast of NCCL, so that auto may take transport nccl-push. */
     job.sets_nvls = getenv("NCCL_NVLS_ENABLE") == NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0);

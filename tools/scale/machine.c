@@ -13,9 +13,10 @@ enum { LINE = 256 };
 static const scale_machine_t h200 = {
     .gather = 6.8e12, .within = 340e9, .between = 47e9, .latency_s = 20e-6, .message_s = 1e-6};
 
-/* A line "NAME NUMBER", empty, or from # on a remark. */
+/* A line "NAME NUMBER", empty, or from # on a remark.
+ * @param[in,out] seen  a bit for each name that has come */
 static int read_line(driver_job_t *job, const char *path, int number, char *line,
-                     scale_machine_t *m)
+                     scale_machine_t *m, unsigned *seen)
 {
     const struct {
         const char *name;
@@ -36,6 +37,11 @@ static int read_line(driver_job_t *job, const char *path, int number, char *line
     }
     for (size_t k = 0; k < sizeof those / sizeof those[0] && value != NULL; k++) {
         if (strcmp(name, those[k].name) == 0 && strtok_r(NULL, " \t\r", &rest) == NULL) {
+            if ((*seen & 1U << k) != 0) {
+                return driver_fail(job, DRIVER_INPUT, "%s:%d: %s has come already", path, number,
+                                   name);
+            }
+            *seen |= 1U << k;
             *those[k].value = strtod(value, &end);
             if (*end == '\0' && *those[k].value > 0.0 && isfinite(*those[k].value)) {
                 return DRIVER_GOOD;
@@ -50,9 +56,10 @@ static int read_line(driver_job_t *job, const char *path, int number, char *line
 
 int scale_read_machine(driver_job_t *job, const char *path, scale_machine_t *machine)
 {
-    char  line[LINE];
-    FILE *in   = path == NULL ? NULL : fopen(path, "r");
-    int   code = DRIVER_GOOD;
+    char     line[LINE];
+    FILE    *in   = path == NULL ? NULL : fopen(path, "r"); /* a pipe, too, as of a shell */
+    unsigned seen = 0;
+    int      code = DRIVER_GOOD;
 
     *machine = h200;
     if (path == NULL) {
@@ -62,10 +69,23 @@ int scale_read_machine(driver_job_t *job, const char *path, scale_machine_t *mac
         return driver_fail(job, DRIVER_INPUT, "cannot read %s: %s", path, strerror(errno));
     }
     for (int number = 1; code == DRIVER_GOOD && fgets(line, sizeof line, in) != NULL; number++) {
-        code = read_line(job, path, number, line, machine);
+        if (strchr(line, '\n') == NULL && !feof(in)) { /* or with zeros in it */
+            code = driver_fail(job, DRIVER_INPUT,
+                               "%s:%d: a line of a machine is text of up to %d "
+                               "characters",
+                               path, number, LINE - 2);
+        } else {
+            code = read_line(job, path, number, line, machine, &seen);
+        }
     }
     if (code == DRIVER_GOOD && ferror(in)) {
         code = driver_fail(job, DRIVER_INPUT, "cannot read %s: %s", path, strerror(errno));
+    }
+    if (code == DRIVER_GOOD && seen == 0) {
+        code = driver_fail(job, DRIVER_INPUT,
+                           "%s has no rate: a machine has lines of gather, within, between "
+                           "(bytes/s), latency or message (s), and a number above 0",
+                           path);
     }
     (void)fclose(in);
     return code;

@@ -86,15 +86,12 @@ static spmm_status_t find_format(writer_t *w, const char *name)
 /* The temporary file, on rank 0. */
 static spmm_status_t open_output(writer_t *w)
 {
-    const int error = spmmi_output_open(&w->output, w->path, SPMM_OUTPUT_FOLLOW);
+    const int error = spmmi_output_open(&w->output, w->path, SPMM_OUTPUT_FILE);
 
-    if (error != 0) {
-        return fail_write(w, strerror(error));
-    }
-    if (w->output.temporary[0] == '\0') {
+    if (error == ESPIPE) {
         return fail_write(w, "it is a device or pipe, and ranks write a file in parallel");
     }
-    return SPMM_OK;
+    return error == 0 ? SPMM_OK : fail_write(w, strerror(error));
 }
 
 static spmm_status_t open_shared(writer_t *w, const char *temporary)

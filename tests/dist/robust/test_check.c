@@ -300,6 +300,29 @@ static void test_misuses_unasked(void **state)
     expect_sentences(0);
 }
 
+/* Ranks without rows read no leading dimension; the first that reads one is compared with. */
+static void test_ld_of_no_rows(void **state)
+{
+    const spmm_context_options_t o = {
+        .struct_size = sizeof o, .device = SPMM_DEVICE_CPU, .check = 1};
+    const int     rank      = spmm_test_env.rank;
+    const bool    has       = spmm_test_env.size == 1 || rank > 0;
+    const int64_t row_ptr[] = {0, 1}, col = 0;
+    const double  value = 2.0;
+
+    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, has, has, row_ptr, &col, &value, SPMM_R_64F, &A));
+    spmm_assert_ok(spmm_plan_create(A, N, NULL, &plan));
+    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, has ? N : 0, 0.0, C, has ? N : -7, NULL));
+    if (spmm_test_env.size > 2) {
+        assert_int_equal(spmm_execute(plan, N, 1.0, B, has ? 3 + rank : 0, 0.0, C, N, NULL),
+                         SPMM_ERR_ARGUMENT);
+        assert_non_null(strstr(spmm_last_error(ctx), "rank 2 has ldb = 5 and rank 1 ldb = 4"));
+        spmm_assert_ok(spmm_execute(plan, N, 1.0, B, has ? N : 9, 0.0, C, N, NULL));
+    }
+    test_context_destroy(&plan, &A, &ctx);
+}
+
 /* Reductions of the library. */
 static int64_t reductions;
 
@@ -332,4 +355,4 @@ static void test_environment(void **state)
     close_plans();
 }
 
-SPMM_TESTS(test_misuses, test_misuses_unasked, test_cost, test_environment);
+SPMM_TESTS(test_misuses, test_misuses_unasked, test_ld_of_no_rows, test_cost, test_environment);
