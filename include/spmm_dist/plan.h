@@ -205,9 +205,9 @@ SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, 
 SPMM_API spmm_status_t spmm_plan_resync(spmm_plan_t *plan);
 
 /** spmm_execute() with factors of the type that sums are kept in: complex for a complex A.
- *  @param[in] alpha,beta  one number each in host memory, read before the call returns: equal on
- *                         all ranks, of SPMM_C_64F or SPMM_C_32F as A is, of SPMM_R_64F for A of that type, else
- *                         of SPMM_R_32F */
+ *  @param[in] alpha,beta  one number each in host memory, equal on all ranks, read before the call
+ *                         returns: of SPMM_C_64F or SPMM_C_32F as A is, of SPMM_R_64F for A of that
+ *                         type, else of SPMM_R_32F */
 SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alpha,
                                            const void *B, int64_t ldb, const void *beta, void *C,
                                            int64_t ldc, spmm_stream_t stream);

@@ -68,7 +68,8 @@ MALFORMED = {
     "not square but symmetric": (
         "a.mtx", HEAD.replace("general", "symmetric") + "3 4 1\n1 1 1\n", ""),
     "imaginary diagonal": (
-        "a.mtx", HEAD.replace("real general", "complex hermitian") + "1 1 1\n1 1 3 1\n", "3"),
+        "a.mtx", HEAD.replace("real general", "complex hermitian") + "1 1 1\n1 1 3 1\n",
+        "Hermitian"),
     "skew diagonal": (
         "a.mtx", HEAD.replace("general", "skew-symmetric") + "1 1 1\n1 1 3\n", "3"),
     "bzip2": ("a.mtx", bz2.compress(GOOD.encode()), "bunzip2"),
