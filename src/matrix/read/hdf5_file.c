@@ -5,8 +5,9 @@
  *  JSON says.  Every rank opens the file by itself and reads its rows: the serial library does,
  *  and converts the numbers.
  */
-#ifdef SPMM_HAVE_HDF5
 #include "matrix/read/csr_file.h"
+
+#ifdef SPMM_HAVE_HDF5
 
 #include <hdf5.h>
 #include <inttypes.h>
