@@ -10,11 +10,11 @@ namespace spmmi
 namespace
 {
 
-/* x + beta * C at *to, rounded once. */
+/* x + beta * C at *to, rounded once: which of the kernels stores does not show. */
 template <typename A, typename D>
 __device__ __forceinline__ void store(D *to, A x, bool reads, A beta)
 {
-    *to = Narrow<D>::from(reads ? x + beta * widen<A>(*to) : x);
+    *to = Narrow<D>::from(reads ? fma(beta, widen<A>(*to), x) : x);
 }
 
 /* A tile turns in shared memory: lanes run along the columns of src, then along the rows of C. */
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(kPackBlock) store_packs(const spmm_store_args_
             if (reads) {
                 const float4 old = *(const float4 *)to;
 
-                y = {y.x + beta * old.x, y.y + beta * old.y, y.z + beta * old.z,
-                     y.w + beta * old.w};
+                y = {fma(beta, old.x, y.x), fma(beta, old.y, y.y), fma(beta, old.z, y.z),
+                     fma(beta, old.w, y.w)};
             }
             *(float4 *)to = y;
         } else {
