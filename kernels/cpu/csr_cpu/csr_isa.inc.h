@@ -110,13 +110,10 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
             ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, columns)(&args, k, B, n, b_row, sum);
         }
         for (int j = 0; j < n; j++) {
-            if (!is_piece) {
-                sum[j] *= (ROWS_T)args.x.alpha.re;
-                if (adds) {
-                    sum[j] += (ROWS_T)args.x.beta.re * C[j * args.x.ldc];
-                }
-            }
-            C[j * args.x.ldc] = sum[j];
+            ROWS_T *c = C + j * args.x.ldc;
+
+            *c = is_piece ? sum[j]
+                          : ROWS_PASTE(result, ROWS_TYPE, ROWS_ISA, 1)(&args, sum[j], c, adds);
         }
     }
 }
@@ -206,14 +203,10 @@ ROWS_INLINE void ROWS_PASTE(some, ROWS_TYPE, ROWS_ISA, columns)(const spmm_csr_m
             }
         }
         for (int j = 0; j < n; j++) {
-            PAIR *c = (PAIR *)(C + 2 * j * args.x.ldc);
-            PAIR  x = sum[2 * j] + ROWS_PASTE(times_i, ROWS_TYPE, ROWS_ISA, 2)(sum[2 * j + 1]);
+            ROWS_T    *c = C + 2 * j * args.x.ldc;
+            const PAIR x = sum[2 * j] + ROWS_PASTE(times_i, ROWS_TYPE, ROWS_ISA, 2)(sum[2 * j + 1]);
 
-            x = ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, 2)(args.x.alpha, x);
-            if (adds) {
-                x += ROWS_PASTE(times, ROWS_TYPE, ROWS_ISA, 2)(args.x.beta, *c);
-            }
-            *c = x;
+            *(PAIR *)c = ROWS_PASTE(result, ROWS_TYPE, ROWS_ISA, 2)(&args, x, c, adds);
         }
     }
 }
@@ -276,7 +269,8 @@ static void ROWS_PASTE(rows, ROWS_TYPE, ROWS_ISA, any)(const spmm_csr_mm_args_t 
         args                  = &one;
     }
 #if ROWS_PARTS == 1
-    if (args->row_ptr[args->n_rows] < ROWS_LONG * args->n_rows) {
+    /* One sum or several, by how long rows are: those beside a row must not count in order. */
+    if (!args->in_order && args->row_ptr[args->n_rows] < ROWS_LONG * args->n_rows) {
         rows = ROWS_PASTE(column, ROWS_TYPE, ROWS_ISA, one);
     }
 #endif

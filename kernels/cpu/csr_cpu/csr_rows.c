@@ -6,6 +6,15 @@
 
 enum { ROWS_SHORT = 8, ROWS_LONG = 32 }; /* entries of a row */
 
+/* Operand of an empty asm statement: a vector register of the processor, or memory. */
+#if defined(__x86_64__)
+#define ROWS_REGISTER(x) "+v"(x)
+#elif defined(__aarch64__)
+#define ROWS_REGISTER(x) "+w"(x)
+#else
+#define ROWS_REGISTER(x) "+m"(x)
+#endif
+
 #define ROWS_PASTE(x, type, isa, lanes)  ROWS_PASTE_(x, type, isa, lanes)
 #define ROWS_PASTE_(x, type, isa, lanes) x##_##type##_##isa##_##lanes
 

@@ -23,7 +23,7 @@ typedef double WIDE;
 #else
 typedef ROWS_T VECTOR
     __attribute__((vector_size(ROWS_LANES * sizeof(ROWS_T)), aligned(sizeof(ROWS_T)), may_alias));
-typedef double     WIDE __attribute__((vector_size(ROWS_LANES * sizeof(double))));
+typedef double WIDE __attribute__((vector_size(ROWS_LANES * sizeof(double))));
 #define CAST(x, type) __builtin_convertvector(x, type)
 #endif
 
@@ -105,22 +105,46 @@ ROWS_INLINE VECTOR ROWS_NAME(times_i)(VECTOR x)
     return y;
 }
 
-/* A real scale makes no NaN of Inf. */
-ROWS_INLINE VECTOR ROWS_NAME(times)(spmm_scalar_t scale, VECTOR x)
-{
-    VECTOR y = (ROWS_T)scale.re * x;
+#endif
 
-    if (scale.im != 0.0) {
-        y += (ROWS_T)scale.im * ROWS_NAME(times_i)(x);
+/* x, of which the compiler does not see how it came about.  Added to a product it stays what it
+ * is, and the product becomes part of an FMA, in every copy of the code: of a sum of two products
+ * either could, and the other would be rounded. */
+ROWS_INLINE VECTOR ROWS_NAME(rounded)(VECTOR x)
+{
+    __asm__("" : ROWS_REGISTER(x));
+    return x;
+}
+
+#if ROWS_PARTS == 2
+/* y + i im x.  A real scale makes no NaN of Inf. */
+ROWS_INLINE VECTOR ROWS_NAME(add_i)(double im, VECTOR x, VECTOR y)
+{
+    if (im != 0.0) {
+        y = (ROWS_T)im * ROWS_NAME(times_i)(x) + ROWS_NAME(rounded)(y);
     }
     return y;
 }
-#else
-ROWS_INLINE VECTOR ROWS_NAME(times)(spmm_scalar_t scale, VECTOR x)
-{
-    return (ROWS_T)scale.re * x;
-}
 #endif
+
+/* alpha x, plus beta C where @p adds. */
+ROWS_INLINE VECTOR ROWS_NAME(result)(const spmm_csr_mm_args_t *args, VECTOR x, const ROWS_T *C,
+                                     bool adds)
+{
+    VECTOR c, y = (ROWS_T)args->x.alpha.re * x;
+
+#if ROWS_PARTS == 2
+    y = ROWS_NAME(add_i)(args->x.alpha.im, x, y);
+#endif
+    if (adds) {
+        c = *(const VECTOR *)C;
+        y = (ROWS_T)args->x.beta.re * c + ROWS_NAME(rounded)(y);
+#if ROWS_PARTS == 2
+        y = ROWS_NAME(add_i)(args->x.beta.im, c, y);
+#endif
+    }
+    return y;
+}
 
 /** runs() for one number of vectors, not inlined: it would take registers from short rows. */
 typedef void ROWS_NAME(runs_t)(const spmm_csr_mm_args_t *args, int64_t k, int64_t end,
@@ -135,10 +159,7 @@ ROWS_INLINE void ROWS_NAME(store)(const spmm_csr_mm_args_t *args, ROWS_T *C, boo
         sum[v] += ROWS_NAME(times_i)(sum[n_vectors + v]);
 #endif
         if (!is_piece) {
-            sum[v] = ROWS_NAME(times)(args->x.alpha, sum[v]);
-            if (adds) {
-                sum[v] += ROWS_NAME(times)(args->x.beta, *(const VECTOR *)(C + AT(v)));
-            }
+            sum[v] = ROWS_NAME(result)(args, sum[v], C + AT(v), adds);
         }
     }
     for (int v = 0; v < n_vectors; v++) {

@@ -3,6 +3,8 @@
 #ifndef SPMM_ENGINE_CSR_CPU_ARGS_H
 #define SPMM_ENGINE_CSR_CPU_ARGS_H
 
+#include <stdbool.h>
+
 #include "operands.h"
 
 enum { SPMM_CSR_RUN = 64 }; /**< entries of a row summed up in the accumulation type */
@@ -26,7 +28,8 @@ typedef struct {
                                         row-major 64F and 32F: SPMM_CSR_RUN or less */
     spmm_operands_t       x;
     const spmm_csr_isa_t *isa;
-    int                   threads; /**< OpenMP threads, 0: as many as OpenMP likes */
+    bool                  in_order; /**< as in spmm_problem_t */
+    int                   threads;  /**< OpenMP threads, 0: as many as OpenMP likes */
 } spmm_csr_mm_args_t;
 
 #endif /* SPMM_ENGINE_CSR_CPU_ARGS_H */

@@ -88,18 +88,19 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 static spmm_status_t execute(void *format, const spmm_operands_t *x)
 {
     const spmm_csr_cpu_t *f    = format;
-    spmm_csr_mm_args_t    args = {.n_rows  = f->block.n_rows,
-                                  .row_ptr = f->block.row_ptr,
-                                  .col_idx = f->block.col_idx,
-                                  .values  = f->block.values,
-                                  .row_map = f->block.row_map,
-                                  .pieces  = f->pieces,
-                                  .panel   = f->panel,
-                                  .n_cols  = f->block.n_cols,
-                                  .run     = SPMM_CSR_RUN,
-                                  .x       = *x,
-                                  .isa     = spmmi_csr_isa(),
-                                  .threads = f->threads};
+    spmm_csr_mm_args_t    args = {.n_rows   = f->block.n_rows,
+                                  .row_ptr  = f->block.row_ptr,
+                                  .col_idx  = f->block.col_idx,
+                                  .values   = f->block.values,
+                                  .row_map  = f->block.row_map,
+                                  .pieces   = f->pieces,
+                                  .panel    = f->panel,
+                                  .n_cols   = f->block.n_cols,
+                                  .run      = SPMM_CSR_RUN,
+                                  .x        = *x,
+                                  .isa      = spmmi_csr_isa(),
+                                  .in_order = f->in_order,
+                                  .threads  = f->threads};
 
     spmmi_cpu_csr_mm(&args);
     if (f->sums.n_rows > 0) {

@@ -144,7 +144,8 @@ static void borrow_entries(const spmm_csr_t *block, spmm_csr_cpu_t *f)
 spmm_status_t spmmi_csr_cpu_build(const spmm_csr_t *block, const spmm_problem_t *problem,
                                   const spmm_device_t *device, spmm_csr_cpu_t *format)
 {
-    format->threads = device->n_sm;
+    format->threads  = device->n_sm;
+    format->in_order = problem->in_order;
     SPMM_TRY(allocate(block, problem, device->env, count_cuts(block, problem), format));
     SPMM_TRY(allocate_panel(block, problem, device->env, format));
     cut(block, format);

@@ -21,6 +21,7 @@ typedef struct {
     void      *panel; /**< for column-major blocks: as in spmm_csr_mm_args_t; else NULL */
     size_t     panel_bytes;
     int        threads;
+    bool       in_order; /**< as in spmm_problem_t */
     bool       borrowed; /**< columns and values of block are those of the block given to build() */
 } spmm_csr_cpu_t;
 

@@ -2,7 +2,8 @@
 /* test: RANKS 1 */
 /** @file test_csr_rows.c
  *  The row-major kernels of csr-cpu for every kind of processor that runs them here, every width up
- *  to several blocks, real and complex, against FP64 sums; pieces; what must not be touched.
+ *  to several blocks, real and complex, against FP64 sums; pieces; what must not be touched; the
+ *  bits of a row without the others.
  */
 #include "test_main.h"
 
@@ -83,6 +84,37 @@ static void check_row(const kind_t *t, const spmm_csr_mm_args_t *args, int i, co
     }
 }
 
+/* In order: a row comes to the bits of this row alone, whatever is beside it. */
+static void check_alone(const kind_t *t, spmm_csr_rows_t *rows, const spmm_csr_mm_args_t *args,
+                        const void *before, size_t c_bytes)
+{
+    static char        want[sizeof(double) * 2 * C_ROWS * (MOST_N + PAD)];
+    static char        want_pieces[sizeof(double) * 2 * PIECES * MOST_N];
+    const size_t       element = (size_t)t->parts * (t->is_64 ? 8 : 4);
+    const size_t       p_bytes = element * (size_t)(PIECES * args->x.n);
+    spmm_csr_mm_args_t all     = *args;
+
+    all.in_order = true;
+    memcpy(all.x.C, before, c_bytes);
+    rows(&all, 0, ROWS);
+    memcpy(want, all.x.C, c_bytes);
+    memcpy(want_pieces, all.pieces, p_bytes);
+    memcpy(all.x.C, before, c_bytes);
+    for (int i = 0; i < ROWS; i++) {
+        spmm_csr_mm_args_t one = all;
+
+        one.n_rows = 1;
+        one.row_ptr += i;
+        one.row_map = row_map[i] < 0 ? &row_map[i] : NULL;
+        if (row_map[i] >= 0) {
+            one.x.C = (char *)one.x.C + (size_t)(row_map[i] * one.x.ldc) * element;
+        }
+        rows(&one, 0, 1);
+    }
+    assert_memory_equal(all.x.C, want, c_bytes);
+    assert_memory_equal(all.pieces, want_pieces, p_bytes);
+}
+
 static void check_product(const kind_t *t, spmm_csr_rows_t *rows, int64_t n, int scalars)
 {
     static double values[2 * ENTRIES], B[2 * COLS * (MOST_N + PAD) + 2],
@@ -91,7 +123,7 @@ static void check_product(const kind_t *t, spmm_csr_rows_t *rows, int64_t n, int
     static int32_t     col[ENTRIES];
     const size_t       element = (size_t)t->parts * (t->is_64 ? 8 : 4);
     const int64_t      ld      = n + PAD;
-    const bool         turns   = t->parts == 2 && scalars == 2; /* complex factors */
+    const bool         turns   = t->parts == 2 && scalars >= 2; /* complex factors */
     spmm_csr_mm_args_t args    = {.n_rows  = ROWS,
                                   .row_ptr = row_ptr,
                                   .col_idx = col,
@@ -100,13 +132,14 @@ static void check_product(const kind_t *t, spmm_csr_rows_t *rows, int64_t n, int
                                   .pieces  = pieces,
                                   .run     = scalars == 2 ? 1 : SPMM_CSR_RUN};
 
-    args.x = (spmm_operands_t){.n     = n,
-                               .alpha = {scalars == 0 ? 1.0 : -1.5, turns ? 0.5 : 0.0},
-                               .beta  = {scalars == 1 ? 0.75 : 0.0, turns ? -2.0 : 0.0},
-                               .B     = (char *)B + SHIFT * element,
-                               .ldb   = ld,
-                               .C     = (char *)C + SHIFT * element,
-                               .ldc   = ld};
+    args.x =
+        (spmm_operands_t){.n     = n,
+                          .alpha = {scalars == 0 ? 1.0 : -1.3, turns ? 0.7 : 0.0},
+                          .beta  = {scalars == 1 ? 0.7 : 0.0, turns && scalars == 2 ? -2.1 : 0.0},
+                          .B     = (char *)B + SHIFT * element,
+                          .ldb   = ld,
+                          .C     = (char *)C + SHIFT * element,
+                          .ldc   = ld};
     for (int k = 0; k < ENTRIES; k++) {
         col[k] = (int32_t)(spmmi_mix64((uint64_t)k) % COLS);
     }
@@ -129,6 +162,7 @@ static void check_product(const kind_t *t, spmm_csr_rows_t *rows, int64_t n, int
                                 (char *)before + (size_t)k * element, element);
         }
     }
+    check_alone(t, rows, &args, before, (size_t)(C_ROWS * ld) * element);
 }
 
 static void test_widths(void **state)
@@ -146,7 +180,7 @@ static void test_widths(void **state)
         }
         for (int t = 0; t < 4; t++) {
             for (int64_t n = 1; n <= MOST_N; n += n < 68 ? 1 : 9) {
-                for (int scalars = 0; scalars < 3; scalars++) {
+                for (int scalars = 0; scalars < 4; scalars++) {
                     check_product(&kinds[t], rows[t], n, scalars);
                 }
             }
