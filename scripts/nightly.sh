@@ -11,7 +11,7 @@
 #   faults     calls of MPI that fail on one rank alone: all of the list
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB);
 #              2,000 plans that leave nothing open; 1,000 walks on 2 and on 3 ranks of which one
-#              passes other arguments
+#              passes other arguments; the bits of 500 reproducible plans on 1 to 5 ranks
 #   readers    2,000 Matrix Market files, read as fast_matrix_market and SciPy (by pip) read them
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
@@ -87,11 +87,12 @@ step_faults() {
 }
 
 step_limits() {
-    build cpu --target test_limits test_leaks test_unlike test_mixed || return
+    build cpu --target test_limits test_leaks test_unlike test_mixed test_reproducible || return
     for ranks in 1 2; do
         SPMM_TEST_LARGE=1 mpirun -n "$ranks" build/cpu/tests/test_limits || return
     done
     mpirun -n 3 -x SPMM_TEST_PLANS=2000 build/cpu/tests/test_leaks || return
+    SPMM_TEST_CASES=500 mpirun -n 5 build/cpu/tests/test_reproducible || return
     for ranks in 2 3; do
         SPMM_TEST_CASES=1000 mpirun -n "$ranks" build/cpu/tests/test_unlike || return
         SPMM_TEST_CASES=3000 mpirun -n "$ranks" build/cpu/tests/test_mixed || return
