@@ -29,11 +29,32 @@ N_COLUMNS=${N_COLUMNS:-128}
 OPTIONS=${OPTIONS:---type 32f --partition auto --warmup 5 --iterations 50 --verify}
 RESULTS=${RESULTS:-$SOURCE/build/results}
 
-if [ -n "$MODULES" ]; then
-    module purge
+# The `module` of a site may return 1, exit, or read variables that nobody has set: the job ends
+# with a sentence, where bash alone would say nothing.
+load_modules() {
+    local strict=
+    if ! command -v module >/dev/null; then
+        echo "jobs/env.sh: MODULES is '$MODULES', but $(hostname) has no command module: source" \
+            "the file of your site that defines it at the top of jobs/env.sh, or leave MODULES" \
+            "empty" >&2
+        exit 1
+    fi
+    trap 'modules_failed $?' EXIT
+    [[ $- != *u* ]] || strict=1
+    set +u
+    module purge || exit
     # shellcheck disable=SC2086
-    module load $MODULES
-fi
+    module load $MODULES || exit
+    [ -z "$strict" ] || set -u
+    trap - EXIT
+}
+modules_failed() { # CODE
+    echo "jobs/env.sh: 'module purge' or 'module load $MODULES' failed on $(hostname) (exit code" \
+        "$1): set MODULES to names that 'module avail' prints there, or load modules before" \
+        "sbatch and leave MODULES empty" >&2
+    exit $(($1 > 0 ? $1 : 1))
+}
+[ -z "$MODULES" ] || load_modules
 if [ -n "$PREFIXES" ]; then
     export CMAKE_PREFIX_PATH=$PREFIXES${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
 fi
@@ -55,19 +76,21 @@ build() {
         cmake --build "$BUILD" -j "${SLURM_CPUS_ON_NODE:-4}"
 }
 
-# Cores of this node that the job may use: Slurm counts hardware threads, mpirun cores.
+# Cores of this node that the job may use, and CPUs of Slurm in each: Slurm may count hardware
+# threads, unless the job asked for one of each core alone.
 count_cores() {
-    local cpus=${SLURM_CPUS_ON_NODE:-$(nproc)} cores
+    local cpus=${SLURM_CPUS_ON_NODE:-$(nproc)}
     cores=$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l) || cores=0
-    echo $((cores > 0 && cores < cpus ? cores : cpus))
+    cpus_of_core=$((cores > 0 ? (cpus + cores - 1) / cores : 1))
+    cores=$((cpus / cpus_of_core))
 }
 
 # launch RANKS RANKS_PER_NODE COMMAND...: threads share the cores of a node between its ranks, each
 # rank keeps to cores of its own, and sees the GPUs that VISIBLE says.
 launch() {
-    local ranks=$1 per_node=$2 cores command
+    local ranks=$1 per_node=$2 cores cpus_of_core command
     shift 2
-    cores=$(count_cores)
+    count_cores
     export OMP_NUM_THREADS=$((cores > per_node ? cores / per_node : 1))
     if [ "$VISIBLE" != all ] && [ "$VISIBLE" != one ]; then
         echo "VISIBLE is '$VISIBLE'; it takes all or one" >&2
@@ -90,9 +113,12 @@ launch() {
         [ "$VISIBLE" = all ] || command+=("$SOURCE/jobs/one_gpu.sh")
     else
         # shellcheck disable=SC2206
-        command=($LAUNCH --ntasks="$ranks" --ntasks-per-node="$per_node"
-            --cpus-per-task="$OMP_NUM_THREADS")
-        [ "$cores" -ge "$per_node" ] || command+=(--overcommit)
+        command=($LAUNCH --ntasks="$ranks" --ntasks-per-node="$per_node")
+        if [ "$cores" -ge "$per_node" ]; then
+            command+=(--cpus-per-task="$((OMP_NUM_THREADS * cpus_of_core))")
+        else
+            command+=(--cpus-per-task=1 --overcommit)
+        fi
         if [ "${SLURM_GPUS_ON_NODE:-0}" != 0 ]; then
             # What the job asked for would come on top of what the step asks for.
             command=(env -u SLURM_GPUS -u SLURM_GPUS_PER_NODE -u SLURM_GPUS_PER_TASK

@@ -18,7 +18,7 @@ PROGRAMS = "munged slurmctld slurmd sbatch srun scontrol scancel".split()
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
 PR_SET_PDEATHSIG = 1
 GPUS = 2
-CPUS = 4  # as Slurm is told, also where the machine has fewer
+CORES = 2  # as Slurm is told, whatever the machine has, each of two hardware threads
 
 CONFIG = """
 ClusterName=spmm
@@ -50,7 +50,8 @@ KillWait=5
 InactiveLimit=0
 SlurmdTimeout=60
 GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Gres=gpu:{gpus} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 Sockets=1 CoresPerSocket={cores} ThreadsPerCore=2 \
+    Gres=gpu:{gpus} State=UNKNOWN
 PartitionName=test Nodes={host} Default=YES MaxTime=10 State=UP OverSubscribe=EXCLUSIVE
 """
 
@@ -160,7 +161,8 @@ class Cluster:
             (self.dir / f"gpu{gpu}").symlink_to("/dev/null")
         (self.dir / "plugstack.conf").touch()
         (self.dir / "slurm.conf").write_text(
-            CONFIG.format(host=host, ports=free_ports(2), dir=self.dir, cpus=CPUS, gpus=GPUS))
+            CONFIG.format(host=host, ports=free_ports(2), dir=self.dir, cores=CORES,
+                          gpus=GPUS))
         (self.dir / "gres.conf").write_text(
             f"NodeName={host} Name=gpu Count={GPUS} File={self.dir}/gpu[0-{GPUS - 1}]\n")
         key = self.dir / "munge.key"

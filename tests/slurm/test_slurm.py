@@ -20,7 +20,30 @@ OPTIONS = "--type 32f --partition auto --warmup 1 --iterations 3 --verify"
 # In the place of spmm_dist: one line for each rank.
 PROBE = """#!/bin/bash
 echo "rank ${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID} sees ${CUDA_VISIBLE_DEVICES-no word}"
+echo "${SLURM_CPUS_PER_TASK:-0} CPUs and $OMP_NUM_THREADS threads"
 """
+# One with four transports: not built, good, not for this machine, broken.
+TRANSPORTS = """#!/bin/bash
+case "$*" in
+    *--list-transports) printf '%s\\n' 'a  is no part (not in this build)' 'b  x' 'c  y' 'd  z' ;;
+    *'--transport c') echo 'spmm_dist: transport c needs a GPU' && exit 4 ;;
+    *'--transport d') echo 'spmm_dist: transport d could not be opened: no way' && exit 4 ;;
+    *) echo 'verify all rows: passed' ;;
+esac
+"""
+# What Slurm is told of the node.
+LSCPU = "#!/bin/bash\nprintf '0,0\\n0,0\\n1,0\\n1,0\\n'\n"
+# By options of sbatch and ranks: CPUs of Slurm for each task of srun, and its OpenMP threads.
+SHARES = {("", 1): (4, 2), ("", 2): (2, 1), ("", 3): (1, 1), ("--threads-per-core=1", 1): (2, 2),
+          ("--threads-per-core=1", 2): (1, 1)}
+# The command `module` of a site, None: there is none, and what a job with MODULES then says.
+MODULES = {
+    None: "has no command module",
+    "() { return 1; }": "'module load spmm' failed",
+    "() { [ $1 != load ]; }": "'module load spmm' failed",
+    "() { exit 0; }": "'module load spmm' failed",
+    "() { echo module $1 $NOBODY_HAS_SET_THIS; }": None,
+}
 # Ways to ask for the GPUs of the node, each of which the jobs turn into what VISIBLE says.
 ASK = {
     "node": ["--gpus-per-node=2"],
@@ -37,10 +60,7 @@ class Jobs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.probe = cls.cluster.dir / "probe"
-        (cls.probe / "tools").mkdir(parents=True)
-        (cls.probe / "tools" / "spmm_dist").write_text(PROBE)
-        (cls.probe / "tools" / "spmm_dist").chmod(0o755)
+        cls.probe = cls.program("probe/tools/spmm_dist", PROBE).parents[1]
         cls.job = {}
         for name, launcher in LAUNCHERS.items():
             cls.queue(f"lost {name}", "single_node", "--gpus-per-node=0", wait=True,
@@ -53,6 +73,25 @@ class Jobs(unittest.TestCase):
         cls.queue("benchmark", "benchmark", "--gpus-per-node=0")
         cls.queue("no build", "single_node", "--gpus-per-node=0", BUILD="/nowhere")
         cls.queue("mistyped", "single_node", "--gpus-per-node=0", VISIBLE="two")
+        cls.queue("transports", "check", "--gpus-per-node=0", RANKS_PER_NODE="1",
+                  BUILD=str(cls.program("listed/tools/spmm_dist", TRANSPORTS).parents[1]))
+        path = f"{cls.program('bin/lscpu', LSCPU).parent}:{cluster.SEARCH}"
+        for option, ranks in SHARES:
+            cls.queue(f"share {ranks}{option}", "multi_node", "--nodes=1", "--gpus-per-node=0",
+                      *option.split(), RANKS_PER_NODE=str(ranks), LAUNCH=LAUNCHERS["srun"],
+                      BUILD=str(cls.probe), PATH=path)
+        for n, module in enumerate(MODULES):
+            own = {"BASH_FUNC_module%%": module} if module else {}
+            cls.queue(f"module {n}", "multi_node", "--nodes=1", "--gpus-per-node=0", MODULES="spmm",
+                      RANKS_PER_NODE="1", BUILD=str(cls.probe), **own)
+
+    @classmethod
+    def program(cls, name, text):
+        path = cls.cluster.dir / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
 
     @classmethod
     def queue_launcher(cls, name, **env):
@@ -138,8 +177,28 @@ class Jobs(unittest.TestCase):
 
     def test_check(self):
         out = self.finished("check")
-        self.assertEqual(out.count("passed: "), 10, out)
+        self.assertEqual(out.count("passed: "), 11, out)
+        self.assertIn("--transport mpi-host", out)
         self.assertIn("check: all passed", out)
+
+    def test_all_transports(self):
+        out = self.finished("transports", good=False)
+        self.assertEqual(re.findall(r"^(.*): .*--transport (\w)$", out, re.M),
+                         [("passed", "b"), ("not able here", "c"), ("FAILED (4)", "d")])
+        self.assertIn("transport c needs a GPU", out)
+
+    def test_shares(self):
+        """No hardware thread is left idle, nor counted as a core."""
+        for (option, ranks), (cpus, threads) in SHARES.items():
+            with self.subTest(option, ranks=ranks):
+                out = self.finished(f"share {ranks}{option}")
+                self.assertEqual(out.count(f"{cpus} CPUs and {threads} threads"), ranks, out)
+
+    def test_modules(self):
+        for n, (module, said) in enumerate(MODULES.items()):
+            with self.subTest(module):
+                out = self.finished(f"module {n}", good=said is None)
+                self.assertIn(said or "rank 0 sees", out)
 
     def test_refusals(self):
         self.assertIn("needs a GPU", self.finished("benchmark", good=False))
