@@ -181,7 +181,7 @@ class Jobs(unittest.TestCase):
         self.assertIn("--transport mpi-host", out)
         self.assertIn("check: all passed", out)
 
-    def test_all_transports(self):
+    def test_transports(self):
         out = self.finished("transports", good=False)
         self.assertEqual(re.findall(r"^(.*): .*--transport (\w)$", out, re.M),
                          [("passed", "b"), ("not able here", "c"), ("FAILED (4)", "d")])

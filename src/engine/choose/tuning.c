@@ -38,8 +38,7 @@ void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n)
     }
 }
 
-spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, const spmm_candidate_t *c,
-                                     spmm_status_t status)
+spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, spmm_candidate_t *c, spmm_status_t status)
 {
     spmm_error_t *err = &t->device->env->err;
 
@@ -47,6 +46,11 @@ spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, const spmm_candidate_t *c
         return status;
     }
     spmmi_log(t->device->env, "engine %s is passed over: %s", c->engine->name, err->text);
+    if (isnan(
+            c->measured_s)) { /* none of its variants has run; others are compared with its time */
+        c->usable = false;
+        (void)snprintf(c->why, sizeof c->why, "was passed over: %.170s", err->text);
+    }
     if (t->failed == SPMM_OK) {
         t->failed = status;
         t->first  = *err;
@@ -82,7 +86,8 @@ spmm_status_t spmmi_tuning_build_first(spmm_tuning_t *t, int from)
         const spmm_status_t status = spmmi_tuning_build(t, c, 0, &t->format, &t->best_build_s);
 
         if (status == SPMM_OK) {
-            t->best = c;
+            t->best   = c;
+            c->usable = true; /* whatever a variant of an earlier plan came to */
             break;
         }
         SPMM_TRY(spmmi_tuning_pass_over(t, c, status));

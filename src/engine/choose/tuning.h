@@ -35,8 +35,7 @@ typedef struct {
 /** Fill order and n. */
 void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n);
 /** A candidate failed: remember the first reason, and go on where that may be. */
-spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, const spmm_candidate_t *c,
-                                     spmm_status_t status);
+spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, spmm_candidate_t *c, spmm_status_t status);
 /** What the library of @p c still takes to load. */
 double spmmi_tuning_load_seconds(const spmm_candidate_t *c);
 /** The format of @p c in one of its variants.

@@ -16,7 +16,7 @@ spmm_status_t spmmi_cusparse_check(const spmm_device_t *device, cusparseStatus_t
     (void)cudaGetLastError();
     if (code == CUSPARSE_STATUS_ALLOC_FAILED || code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES) {
         status = SPMM_ERR_MEMORY;
-    } else if (code == CUSPARSE_STATUS_NOT_SUPPORTED) {
+    } else if (code == CUSPARSE_STATUS_NOT_SUPPORTED || code == CUSPARSE_STATUS_ARCH_MISMATCH) {
         status = SPMM_ERR_UNSUPPORTED;
     }
     return spmmi_fail(&device->env->err, status, "%s failed on CUDA device %d: %s", what,
@@ -43,12 +43,12 @@ cudaDataType spmmi_cusparse_type(spmm_type_t type)
     return CUDA_R_32F;
 }
 
-/* Type and leading dimension of what cuSPARSE writes: C, or the sums that are added to it. */
-static spmm_type_t product_type(const spmm_cusparse_t *f)
+spmm_type_t spmmi_cusparse_product_type(const spmm_cusparse_t *f)
 {
     return f->row_map != NULL ? spmmi_accum_type(f->problem.ab_type) : f->problem.c_type;
 }
 
+/* Leading dimension of what cuSPARSE writes. */
 static int64_t tight_ld(const spmm_cusparse_t *f, int64_t rows, int64_t n)
 {
     return f->problem.layout == SPMM_LAYOUT_COL ? rows : n;
@@ -100,7 +100,7 @@ static cusparseStatus_t bind_dense(spmm_cusparse_t *f, cusparseSpMMAlg_t algorit
                                    const spmm_operands_t *x)
 {
     const cudaDataType    ab = spmmi_cusparse_type(f->problem.ab_type);
-    const cudaDataType    to = spmmi_cusparse_type(product_type(f));
+    const cudaDataType    to = spmmi_cusparse_type(spmmi_cusparse_product_type(f));
     const cusparseOrder_t order =
         f->problem.layout == SPMM_LAYOUT_COL ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
     /* B is only read, but one kind of descriptor serves both. */
@@ -203,7 +203,7 @@ cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t 
 static bool misaligns(const spmm_cusparse_t *f, const spmm_operands_t *x)
 {
     const size_t b    = spmm_type_size(f->problem.ab_type);
-    const size_t c    = spmm_type_size(product_type(f));
+    const size_t c    = spmm_type_size(spmmi_cusparse_product_type(f));
     const size_t wide = (size_t)x->n * (b < c ? b : c) | 16;
     const size_t step = wide & (~wide + 1); /* the lowest bit: a power of two, 16 at most */
 
@@ -217,7 +217,7 @@ static bool misaligns(const spmm_cusparse_t *f, const spmm_operands_t *x)
  * zero of the other sign does not survive.  It is C's own where its rows leave no gap. */
 static bool adds_beside(const spmm_cusparse_t *f, const spmm_operands_t *x)
 {
-    const size_t size = spmm_type_size(product_type(f));
+    const size_t size = spmm_type_size(spmmi_cusparse_product_type(f));
     const size_t step = x->ldc == x->n ? 0 : (size_t)x->ldc * size;
 
     return size == 2 && f->problem.layout == SPMM_LAYOUT_ROW && (((uintptr_t)x->C | step) & 3) != 0;
@@ -311,8 +311,8 @@ static cusparseStatus_t multiply_by(spmm_cusparse_t *f, cusparseSpMMAlg_t algori
 
 cusparseStatus_t spmmi_cusparse_multiply(spmm_cusparse_t *f, const spmm_operands_t *x)
 {
-    const size_t      last_b    = (size_t)(x->n - 1) * spmm_type_size(f->problem.ab_type);
-    const size_t      last_c    = (size_t)(x->n - 1) * spmm_type_size(product_type(f));
+    const size_t      last_b = (size_t)(x->n - 1) * spmm_type_size(f->problem.ab_type);
+    const size_t      last_c = (size_t)(x->n - 1) * spmm_type_size(spmmi_cusparse_product_type(f));
     cusparseSpMMAlg_t algorithm = f->algorithm;
     spmm_operands_t   part;
     cusparseStatus_t  code = cusparseSetStream(f->handle, (cudaStream_t)x->stream);

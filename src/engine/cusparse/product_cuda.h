@@ -60,6 +60,9 @@ spmm_status_t spmmi_cusparse_check(const spmm_device_t *device, cusparseStatus_t
 /** Its name of a type. */
 cudaDataType spmmi_cusparse_type(spmm_type_t type);
 
+/** Type of what cuSPARSE writes: C, or the sums that are added to it. */
+spmm_type_t spmmi_cusparse_product_type(const spmm_cusparse_t *f);
+
 /** Workspace of @p algorithm for @p n columns at leading dimensions @p pad above the tightest. */
 cusparseStatus_t spmmi_cusparse_work_size(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm,
                                           int64_t n, int64_t pad, size_t *bytes);

@@ -36,6 +36,29 @@ typedef struct {
     cusparseStatus_t refusal; /**< the last one, of a product */
 } trial_t;
 
+/* What a version of cuSPARSE has no product for: CUDA 13.4 left out some of mixed types. */
+static bool is_refused(cusparseStatus_t code)
+{
+    return code == CUSPARSE_STATUS_NOT_SUPPORTED || code == CUSPARSE_STATUS_ARCH_MISMATCH ||
+           code == CUSPARSE_STATUS_INVALID_VALUE;
+}
+
+static spmm_status_t refuse(const spmm_cusparse_t *f, cusparseStatus_t code, const char *what)
+{
+    const spmm_problem_t *p       = &f->problem;
+    int                   version = 0;
+
+    (void)cusparseGetVersion(f->handle, &version);
+    (void)cudaGetLastError();
+    return spmmi_fail(
+        &f->device->env->err, SPMM_ERR_UNSUPPORTED,
+        "cuSPARSE %d does not multiply this block of %" PRId64
+        " entries, with A and B in %s and C in %s (%s: %s); use more ranks or another "
+        "engine",
+        version, f->nnz, spmmi_type_name(p->ab_type),
+        spmmi_type_name(spmmi_cusparse_product_type(f)), what, cusparseGetErrorString(code));
+}
+
 static int candidates(const spmm_problem_t *problem, cusparseSpMMAlg_t list[N_ALGORITHMS])
 {
     const bool by_column = problem->layout == SPMM_LAYOUT_COL;
@@ -204,7 +227,8 @@ static spmm_status_t time_runs(spmm_cusparse_t *f, const trial_t *trial, int run
 
 /* Products without and with C, which make cuSPARSE load their code: the driver loads it at the
  * first launch and may wait for all work of the device, and execute must not wait.  What cuSPARSE
- * refuses here it refuses in execute; without room nothing is loaded. */
+ * refuses here it would refuse in execute, so that the engine cannot serve; without room nothing is
+ * loaded. */
 static spmm_status_t load_code(spmm_cusparse_t *f)
 {
     const spmm_error_t before = f->device->env->err;
@@ -212,9 +236,12 @@ static spmm_status_t load_code(spmm_cusparse_t *f)
     spmm_status_t      status = trial_open(f, &trial);
 
     for (int beta = 0; beta < 2 && status == SPMM_OK; beta++) {
-        const spmm_operands_t x = operands_of(f, &trial, beta);
+        const spmm_operands_t  x    = operands_of(f, &trial, beta);
+        const cusparseStatus_t code = spmmi_cusparse_multiply(f, &x);
 
-        if (spmmi_cusparse_multiply(f, &x) != CUSPARSE_STATUS_SUCCESS) {
+        if (is_refused(code)) {
+            status = refuse(f, code, "cusparseSpMM");
+        } else if (code != CUSPARSE_STATUS_SUCCESS) {
             (void)cudaGetLastError();
         }
     }
@@ -291,12 +318,15 @@ static spmm_status_t list_usable(spmm_cusparse_t *f, cusparseSpMMAlg_t list[N_AL
             code = now;
         }
     }
+    if (*usable == 0 && is_refused(code)) {
+        return refuse(f, code, "cusparseSpMM_bufferSize");
+    }
     return *usable > 0 ? SPMM_OK : spmmi_cusparse_check(f->device, code, "cusparseSpMM_bufferSize");
 }
 
 /* Seconds of every candidate.  Without room to measure all stay INFINITY, so that the one
- * documented as best, the first, is taken.  SPMM_ERR_UNSUPPORTED where cuSPARSE multiplies by
- * none, as some versions with 2^31 - 127 entries or more. */
+ * documented as best, the first, is taken.  Fails where cuSPARSE multiplies by none, as some
+ * versions with 2^31 - 127 entries or more. */
 static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *list,
                                  const size_t *bytes, int usable, double *seconds)
 {
@@ -315,10 +345,7 @@ static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *li
         return SPMM_OK;
     }
     if (status == SPMM_OK && best == INFINITY) {
-        return spmmi_fail(&f->device->env->err, SPMM_ERR_UNSUPPORTED,
-                          "none of cuSPARSE's algorithms multiplies this block of %" PRId64
-                          " entries: %s; use more ranks or another engine",
-                          f->nnz, cusparseGetErrorString(trial.refusal));
+        return refuse(f, trial.refusal, "cusparseSpMM");
     }
     return status;
 }
@@ -375,7 +402,10 @@ spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
     }
     for (int k = 0; k < usable; k++) {
         best = seconds[k] < seconds[best] ? k : best;
+    }
+    for (int k = 0; k < usable; k++) { /* where any are measured, none that was refused */
         if (list[k] != CUSPARSE_SPMM_CSR_ALG3 && (int)list[k] < SPMM_CUSPARSE_VECTOR &&
+            (seconds[k] < INFINITY || seconds[best] == INFINITY) &&
             (careful < 0 || seconds[k] < seconds[careful])) {
             careful = k;
         }
