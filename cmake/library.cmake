@@ -16,9 +16,13 @@ if(SPMM_ENABLE_CUDA)
   endif()
   list(APPEND spmm_sources ${spmm_cuda_sources})
   # wgmma is for 9.0 alone: code for it beside the one that later architectures take, too.
+  set(spmm_sweeps ${PROJECT_SOURCE_DIR}/kernels/cuda/sddmm/sddmm_sweeps.cu)
+  if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a?(-real|-virtual)?(;|$)")
+    set_property(SOURCE ${spmm_sweeps} APPEND PROPERTY COMPILE_DEFINITIONS SPMM_SM90A)
+  endif()
   if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90(-real|-virtual)?(;|$)")
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cuda/sddmm/sddmm_sweeps.cu PROPERTIES
-      COMPILE_OPTIONS "-gencode=arch=compute_90a,code=sm_90a" COMPILE_DEFINITIONS SPMM_SM90A)
+    set_property(SOURCE ${spmm_sweeps} APPEND PROPERTY
+      COMPILE_OPTIONS -gencode=arch=compute_90a,code=sm_90a)
   endif()
 endif()
 

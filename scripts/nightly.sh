@@ -18,6 +18,8 @@
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
 #   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM,
 #              new values and column groups verified
+#   cuda       all but tests compiled for each of 8.0, 8.9, 9.0, 10.0 and 12.0 without a warning, as
+#              far as the toolkit has them; nothing of it runs
 #   debian     packages of packaging/debian, and what lintian says of them
 #   container  the image of packaging/Containerfile, and what runs in it; needs root
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
@@ -32,7 +34,8 @@ export SPMM_SETUP_CONTAINER=1 SPMM_WERROR=1
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] ||
-    steps=(clang mpich coverage tsan asan faults limits readers product nodes debian container fuzz)
+    steps=(clang mpich coverage tsan asan faults limits readers product nodes cuda debian container
+        fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -114,6 +117,23 @@ step_nodes() {
         Good.test_programs_on_all_shapes
 }
 
+step_cuda() {
+    command -v nvcc >/dev/null || { echo "no nvcc: install the CUDA toolkit"; return 77; }
+    local of log
+    for of in 80 89 90 100 120; do
+        log=$logs/cuda_$of.log
+        [[ $(nvcc --list-gpu-code) == *"sm_$of"* ]] || { echo "$of: not in this nvcc"; continue; }
+        if ! { cmake --preset cuda -B build/cuda_architectures "-DCMAKE_CUDA_ARCHITECTURES=$of" \
+            -DSPMM_BUILD_TESTS=OFF -DSPMM_BUILD_EXAMPLES=OFF &&
+            cmake --build build/cuda_architectures -j "$jobs"; } >"$log" 2>&1 ||
+            grep -i -A 3 'warning' "$log"; then
+            tail -n 30 "$log"
+            return 1
+        fi
+        echo "$of: compiled without a warning"
+    done
+}
+
 step_debian() {
     cmake --preset cpu && scripts/package_debian.sh
 }
@@ -147,6 +167,7 @@ run_step() {
         readers) step_readers ;;
         product) step_product ;;
         nodes) step_nodes ;;
+        cuda) step_cuda ;;
         debian) step_debian ;;
         container) step_container ;;
         fuzz) step_fuzz ;;

@@ -19,6 +19,9 @@ extern "C" {
 /** Load the kernels that are no engine's on the current device, so that no launch has to;
  *  cudaErrorNoKernelImageForDevice when this build holds no code for it. */
 cudaError_t spmmi_cuda_probe(void);
+/** The capability, as 90 for 9.0, that the code was made for which the current device runs, be it
+ *  code of its own or what the driver makes from PTX.  All kernels are built for the same ones. */
+cudaError_t spmmi_cuda_code(int *code);
 
 cudaError_t spmmi_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t stream);

@@ -67,6 +67,11 @@ spmm_status_t spmmi_device_open(spmm_env_t *env, spmm_device_kind_t kind, const 
     return SPMM_OK;
 }
 
+bool spmmi_device_runs(const spmm_device_t *device, int cc)
+{
+    return (device->code != 0 ? device->code : device->cc) >= cc;
+}
+
 void spmmi_device_close(spmm_device_t *device)
 {
     if (device->ops != NULL) {

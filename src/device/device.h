@@ -36,6 +36,7 @@ struct spmm_device {
     spmm_env_t              *env;  /**< borrowed: where errors go */
     int                      ordinal;
     int                      cc;        /**< compute capability, 90 for 9.0; 0 on the CPU */
+    int                      code;      /**< the one its code was made for; 0: that as well */
     int                      n_sm;      /**< multiprocessors; OpenMP threads on the CPU */
     int                      threads;   /**< OpenMP threads of this rank on the host */
     double                   mem_bw;    /**< bytes/s of main or device memory */
@@ -147,6 +148,11 @@ extern const spmm_device_ops_t spmmi_device_cuda;
 spmm_status_t spmmi_device_open(spmm_env_t *env, spmm_device_kind_t kind, const int *ordinal,
                                 spmm_device_t *device);
 void          spmmi_device_close(spmm_device_t *device);
+
+/** Does the device run code that the build has for capability @p cc, as 90 for 9.0, or a later one?
+ *  What only such code does is predicted and chosen on such devices alone: one of 9.0 may run what
+ *  the driver makes from PTX for 8.0. */
+bool spmmi_device_runs(const spmm_device_t *device, int cc);
 
 enum {
     SPMM_DEVICE_CORES   = 1024, /**< of a node, that are told apart */

@@ -107,6 +107,7 @@ static spmm_status_t cuda_open(spmm_device_t *device, const int *ordinal)
                           device->description, device->cc);
     }
     SPMM_TRY(spmmi_cuda_check(device, code, "loading the kernels"));
+    SPMM_CUDA(device, spmmi_cuda_code(&device->code));
     /* Ranks that share a device, or were sent to one, might disturb each other. */
     spmmi_calibrate_cuda(device, ordinal == NULL && n_before == 0);
     return SPMM_OK;

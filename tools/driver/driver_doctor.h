@@ -60,6 +60,10 @@ int driver_check_network(driver_checkup_t *checkup, driver_job_t *job);
 int driver_node_gpus(char text[DRIVER_CHECK_TEXT]);
 /** What the CUDA part of this build is and sees. */
 void driver_check_cuda(driver_checkup_t *checkup, int gpus_of_node);
+/** What the kernels of a build for @p architectures, as "80,90-real,100a" of
+ *  CMAKE_CUDA_ARCHITECTURES, are on a GPU of capability @p cc, as 90 for 9.0, and what is missing
+ *  there (driver_doctor_code.c). */
+void driver_check_code(driver_checkup_t *checkup, const char *architectures, int cc);
 /** Same for NCCL. */
 void driver_check_nccl(driver_checkup_t *checkup, int gpus_of_node);
 

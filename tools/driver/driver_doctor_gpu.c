@@ -126,6 +126,23 @@ static int count_strangers(int devices)
     return strangers / 2;
 }
 
+/** A line for each capability among the visible GPUs. */
+static void check_codes(driver_checkup_t *checkup, int devices)
+{
+    bool seen[1000] = {false};
+
+    for (int d = 0; d < devices; d++) {
+        int major, minor;
+
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d) == cudaSuccess &&
+            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d) == cudaSuccess &&
+            major < 100 && !seen[10 * major + minor]) {
+            seen[10 * major + minor] = true;
+            driver_check_code(checkup, DRIVER_CUDA_ARCHITECTURES, 10 * major + minor);
+        }
+    }
+}
+
 void driver_check_cuda(driver_checkup_t *checkup, int gpus_of_node)
 {
     int               devices = 0, driver = 0, strangers;
@@ -151,6 +168,7 @@ void driver_check_cuda(driver_checkup_t *checkup, int gpus_of_node)
     driver_find(checkup, DRIVER_CHECK_GOOD, "CUDA", "",
                 "%s in this build, the driver serves %d.%d; rank 0 sees %d GPUs",
                 DRIVER_CUDA_VERSION, driver / 1000, driver % 1000 / 10, devices);
+    check_codes(checkup, devices);
     if (strangers > 0) {
         driver_find(checkup, DRIVER_CHECK_MISSING, "links",
                     "without NVLink or PCIe peer access NCCL goes through the host; `nvidia-smi "

@@ -305,6 +305,16 @@ cudaError_t preload_rows()
 
 } // namespace spmmi
 
+extern "C" cudaError_t spmmi_cuda_code(int *code)
+{
+    using namespace spmmi;
+    cudaFuncAttributes made   = {};
+    const cudaError_t  status = cudaFuncGetAttributes(&made, turn_packs<kTile, 4>);
+
+    *code = made.ptxVersion;
+    return status;
+}
+
 extern "C" cudaError_t spmmi_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t stream)
 {
     return spmmi::move_rows<true>({args->src, args->dst, args->row, args->n_rows, args->n,

@@ -39,8 +39,6 @@ cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm
  *  X and Y begin at multiples of 16 bytes and there is no row_map, from shared memory. */
 cudaError_t spmmi_cuda_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask,
                                         const spmm_sddmm_args_t *args, cudaStream_t stream);
-/** Does this build have code for that? */
-bool spmmi_cuda_sddmm_rectangles_built(void);
 /** The same for squares, on tensor cores, X and Y of FP16 or BF16. */
 cudaError_t spmmi_cuda_sddmm_squares(const spmm_sddmm_squares_t *mask,
                                      const spmm_sddmm_args_t *args, cudaStream_t stream);

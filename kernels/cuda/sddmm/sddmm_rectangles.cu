@@ -154,14 +154,6 @@ extern "C" cudaError_t spmmi_cuda_sddmm_rectangles_preload(void)
     });
 }
 
-extern "C" bool spmmi_cuda_sddmm_rectangles_built(void)
-{
-    using namespace spmmi;
-    bool waits = false;
-
-    return waits_itself((const void *)sddmm_rectangles<float>, &waits) == cudaSuccess && waits;
-}
-
 extern "C" cudaError_t spmmi_cuda_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask,
                                                    const spmm_sddmm_args_t       *args,
                                                    cudaStream_t                   stream)

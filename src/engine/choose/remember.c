@@ -65,11 +65,12 @@ void spmmi_remember_key(const spmm_csr_t *block, const spmm_problem_t *problem,
     key[0] = '\0';
     if (is_wanted()) {
         n = snprintf(key, SPMM_REMEMBER_KEY,
-                     "%s engines %016" PRIx64 " on %s cc %d sm %d: %s %s compute %d layout %d n "
+                     "%s engines %016" PRIx64
+                     " on %s cc %d code %d sm %d: %s %s compute %d layout %d n "
                      "%" PRId64 " adds %d exact %d; %" PRId32 " x %" PRId32 " of %" PRId32
                      ", %" PRId64 " entries, pattern %016" PRIx64,
                      SPMM_VERSION_STRING, engines_digest(), device->description, device->cc,
-                     device->n_sm, spmmi_type_name(problem->ab_type),
+                     device->code, device->n_sm, spmmi_type_name(problem->ab_type),
                      spmmi_type_name(problem->c_type), (int)problem->compute, (int)problem->layout,
                      problem->n, adds, problem->exact, block->n_rows, block->n_cols, block->c_rows,
                      spmmi_csr_nnz(block), pattern_digest(block, device->threads));

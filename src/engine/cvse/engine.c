@@ -44,10 +44,11 @@ static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t
     return (spmm_tc_limits_t){.team = team, .cut = cut > least_cut ? cut : least_cut};
 }
 
-/* Rows of B that slabs would have; 0: the device has no tensor maps, or little shared memory. */
+/* Rows of B that slabs would have; 0: the code has no tensor maps, or the device little shared
+ * memory. */
 static int32_t slab_rows(const spmm_device_t *device, int32_t n_cols)
 {
-    return device->cc >= 90 && device->cc < 120 ? n_cols : 0;
+    return spmmi_device_runs(device, 90) && device->cc < 120 ? n_cols : 0;
 }
 
 /* Decoding on CPUs does not get faster with taller windows. */

@@ -56,8 +56,7 @@ static bool has_sweeps(const spmm_device_t *device)
 static bool has_rectangles(const spmm_device_t *device)
 {
 #ifdef SPMM_HAVE_CUDA
-    return spmmi_sddmm_holds_rectangles(device->cc) && spmmi_cuda_use(device) == SPMM_OK &&
-           spmmi_cuda_sddmm_rectangles_built();
+    return spmmi_sddmm_holds_rectangles(device->cc) && spmmi_device_runs(device, 90);
 #else
     (void)device;
     return false;

@@ -12,6 +12,8 @@
 #include "engine/cvse/variant.h"
 #include "engine/engine.h"
 
+extern const spmm_engine_ops_t spmmi_engine_cvse;
+
 enum { MOST_WINDOWS = 400, N_SM = 132 };
 
 static void make_windows(int32_t n, uint64_t seed, int64_t most, int32_t block_ptr[])
@@ -214,6 +216,36 @@ static void test_variants(void **state)
     assert_true(variant.chain > 0);
 }
 
+/* Slabs are predicted and proposed where the code has tensor maps and the device room. */
+static void test_devices(void **state)
+{
+    static const struct {
+        int  cc, code;
+        bool slabs;
+    } those[] = {{90, 0, true},    {90, 90, true},  {90, 80, false},   {100, 90, true},
+                 {100, 80, false}, {80, 80, false}, {120, 120, false}, {120, 90, false}};
+    const spmm_pattern_t pattern = {
+        .n_rows = 2048, .n_cols = 512, .nnz = 100000, .tc = facts_of(256, 50, 0)};
+    const spmm_problem_t problem = {
+        .ab_type = SPMM_R_16F, .c_type = SPMM_R_16F, .n = 512, .pattern = &pattern};
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+
+    for (size_t k = 0; k < sizeof those / sizeof those[0]; k++) {
+        const spmm_device_t device = {.kind   = SPMM_DEVICE_CUDA,
+                                      .cc     = those[k].cc,
+                                      .code   = those[k].code,
+                                      .n_sm   = N_SM,
+                                      .mem_bw = 3e12};
+        const spmm_device_t none   = {.kind = SPMM_DEVICE_CUDA, .cc = 80, .n_sm = N_SM};
+        const int           others = spmmi_engine_cvse.variants(&pattern, &problem, &none);
+
+        assert_int_equal(spmmi_engine_cvse.variants(&pattern, &problem, &device) > others,
+                         those[k].slabs);
+        assert_int_equal(spmmi_engine_cvse.terms(&pattern, &problem, &device, terms) == 1,
+                         those[k].slabs);
+    }
+}
+
 /* Windows that share rows of B get them from shared memory, in one wave of thread blocks. */
 static void test_slabs(void **state)
 {
@@ -392,5 +424,5 @@ static void test_variant_at(void **state)
     assert_false(spmmi_cvse_variant_at(-1, &a));
 }
 
-SPMM_TESTS(test_tasks, test_gather, test_variants, test_slabs, test_slab_work, test_slab_model,
-           test_deal, test_variant_at);
+SPMM_TESTS(test_tasks, test_gather, test_variants, test_devices, test_slabs, test_slab_work,
+           test_slab_model, test_deal, test_variant_at);
