@@ -183,7 +183,7 @@ __device__ __forceinline__ void finish_window(const spmm_attention_windows_t &ma
 }
 
 template <typename Half, int kK, int kTiles, int kWindows, int kThreads, int kBlocks>
-__global__ void __launch_bounds__(kThreads, kBlocks)
+__global__ void __launch_bounds__(kThreads, resident_blocks(kThreads, kBlocks))
     attention_windows(const __grid_constant__ spmm_attention_windows_t mask,
                       const __grid_constant__ spmm_attention_args_t    args)
 {

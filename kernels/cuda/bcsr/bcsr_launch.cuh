@@ -17,7 +17,8 @@ namespace spmmi
 /** @tparam Block    BcsrStepBlock, BcsrListBlock or BcsrRowBlock
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <class Block, int kBlocks>
-__global__ void __launch_bounds__(Block::Shape::kThreads, kBlocks)
+__global__ void __launch_bounds__(Block::Shape::kThreads,
+                                  resident_blocks(Block::Shape::kThreads, kBlocks))
     bcsr_mm(const __grid_constant__ typename Block::Format A,
             const __grid_constant__ BcsrLists lists, const __grid_constant__ spmm_tc_work_t work,
             const __grid_constant__ spmm_tc_mm_args_t args, int slices, bool pairs)

@@ -16,7 +16,7 @@ namespace spmmi
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <typename T, spmm_compute_t kCompute, int kTiles, int kLoads, int kStages,
           BittcfAccess kAccess, int kWarps, int kBlocks>
-__global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
+__global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, kBlocks))
     bittcf_mm(const __grid_constant__ Bittcf<T, kTiles> A,
               const __grid_constant__ spmm_tc_work_t    work,
               const __grid_constant__ spmm_tc_mm_args_t args)

@@ -18,7 +18,7 @@ namespace spmmi
 /** @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
           CsrStore kStore, bool kEdge = false>
-__global__ void __launch_bounds__(kCsrBlock, kBlocks)
+__global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks))
     csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kCsrBlock, kBlocks)
 
 /** The product with one column. */
 template <typename T, typename C>
-__global__ void __launch_bounds__(kCsrBlock, 8)
+__global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, 8))
     csr_mv(const __grid_constant__ spmm_csr_pieces_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {

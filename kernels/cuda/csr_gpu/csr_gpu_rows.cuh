@@ -72,7 +72,7 @@ struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, CsrStore::kRows> {
 };
 
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kBlocks>
-__global__ void __launch_bounds__(kCsrBlock, kBlocks)
+__global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks))
     csr_mm_rows(const __grid_constant__ spmm_csr_pieces_t A,
                 const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {

@@ -17,7 +17,7 @@ namespace spmmi
  *  @tparam kWarps   of a thread block
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <class Warp, int kWarps, int kBlocks>
-__global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
+__global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, kBlocks))
     cvse_mm(const __grid_constant__ typename Warp::Format A,
             const __grid_constant__ spmm_tc_work_t        work,
             const __grid_constant__ spmm_tc_mm_args_t     args)

@@ -181,7 +181,7 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> 
 /** @tparam Warp     a CvseShort
  *  @tparam kBlocks  resident on a multiprocessor, at least: caps the registers */
 template <class Warp, int kWarps, int kBlocks>
-__global__ void __launch_bounds__(kWarps *kWarp, kBlocks)
+__global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, kBlocks))
     cvse_short_mm(const __grid_constant__ typename Warp::Format A,
                   const __grid_constant__ spmm_cvse_short_t     tasks,
                   const __grid_constant__ spmm_tc_mm_args_t     args)

@@ -216,6 +216,19 @@ cudaError_t launch_with(size_t room, void (*kernel)(Params...), dim3 grid, dim3 
     return cudaLaunchKernelEx(&config, kernel, Params(args)...);
 }
 
+/** For __launch_bounds__: @p wanted thread blocks of a multiprocessor, or as many as there is room
+ *  for: 2048 threads, on 8.6 to 8.9 and from 11.0 on 1536 (CUDA programming guide). */
+constexpr int resident_blocks(int threads, int wanted)
+{
+#if defined(__CUDA_ARCH__) &&                                                                      \
+    ((__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100)
+    const int room = 1536;
+#else
+    const int room = 2048;
+#endif
+    return wanted * threads <= room ? wanted : room / threads;
+}
+
 /** Whether @p kernel was made from code for 9.0 on, in which it waits itself.  All kernels are
  *  built for the same architectures: the current device is asked once by each thread, not at every
  *  launch. */

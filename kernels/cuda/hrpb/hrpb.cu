@@ -155,7 +155,7 @@ __device__ __forceinline__ void sum_piece(const Hrpb &format, const spmm_tc_piec
 }
 
 template <bool kSplit, bool kWide>
-__global__ void __launch_bounds__(kWarps *kWarp, kResident<kSplit>)
+__global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, kResident<kSplit>))
     hrpb_mm(const __grid_constant__ Hrpb format, const __grid_constant__ spmm_tc_work_t work,
             const __grid_constant__ spmm_tc_mm_args_t args, bool wide_c)
 {

@@ -290,6 +290,9 @@ __global__ void __launch_bounds__(kThreads, 1)
                  const __grid_constant__ spmm_sddmm_squares_t mask,
                  const __grid_constant__ spmm_sddmm_args_t    args)
 {
+    if (!kHasWgmma) {
+        return;
+    }
     extern __shared__ unsigned char shared[];
     const Room                      room(shared_address(shared), args.k);
     const int64_t                   couples = mask.n_squares / 2;

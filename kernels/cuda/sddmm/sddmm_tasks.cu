@@ -158,7 +158,7 @@ template <typename In, typename Out, int kElems> struct Dots {
  * of Y, which L1 then holds.  Columns are read one task ahead, rows and counts two: a task
  * starts with its loads of Y. */
 template <typename In, typename Out, int kElems>
-__global__ void __launch_bounds__(kThreads, kResident)
+__global__ void __launch_bounds__(kThreads, resident_blocks(kThreads, kResident))
     sddmm_tasks(spmm_sddmm_tasks_t mask, spmm_sddmm_args_t args, int64_t chunk)
 {
     const int             lane = (int)threadIdx.x % kTask;

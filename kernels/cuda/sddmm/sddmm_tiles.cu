@@ -154,7 +154,7 @@ template <typename In, typename Out, int kTiles, bool kWide> struct Warp {
 /* A thread block has consecutive tiles, which share rows of X.  Columns and windows are read one
  * tile ahead. */
 template <typename In, typename Out, int kTiles, bool kWide>
-__global__ void __launch_bounds__(kThreads, kResident(kTiles))
+__global__ void __launch_bounds__(kThreads, resident_blocks(kThreads, kResident(kTiles)))
     sddmm_tiles(spmm_sddmm_tiles_t mask, spmm_sddmm_args_t args, int64_t chunk, bool pairs)
 {
     constexpr int                kStep = kThreads / kWarp;

@@ -271,7 +271,7 @@ template <typename T, int kLanes> struct Strip {
 
 /* What the plan has made once is read before the kernel waits for those in front of it. */
 template <typename T, int kLanes>
-__global__ void __launch_bounds__(kStripBlock, 6)
+__global__ void __launch_bounds__(kStripBlock, resident_blocks(kStripBlock, 6))
     strips_mm(const __grid_constant__ spmm_strips_args_t A,
               const __grid_constant__ StripDense<T> dense)
 {

@@ -322,7 +322,7 @@ constexpr int kFinishWarps = 8;
  *  the runs, always in the same order.  It lives by loads under way, so the rare exact() must not
  *  take the registers of half the warps. */
 template <class F>
-__global__ void __launch_bounds__(kFinishWarps *kWarp, 8)
+__global__ void __launch_bounds__(kFinishWarps *kWarp, resident_blocks(kFinishWarps *kWarp, 8))
     finish_splits(F format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
 {
     using T = typename F::T;

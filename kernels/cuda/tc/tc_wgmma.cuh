@@ -16,6 +16,13 @@
 namespace spmmi
 {
 
+/** A kernel that ends at once without it is left out of code for other architectures. */
+#ifdef SPMM_HAS_WGMMA
+constexpr bool kHasWgmma = true;
+#else
+constexpr bool kHasWgmma = false;
+#endif
+
 /** Rows of 64 elements of 16 bits, 128 bytes each at multiples of 1024, eight by eight, as a box of
  *  a tensor map has them: the words of 16 bytes turned by the number of the row.  16 columns on is
  *  2 more. */
