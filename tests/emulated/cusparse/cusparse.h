@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cusparse.h
- *  As much of cuSPARSE as engine cusparse takes, by a library that multiplies nothing and can be told
- *  what to refuse.
+ *  As much of cuSPARSE as engine cusparse takes, by a library that multiplies nothing and can be
+ *  told what to refuse.
  */
 #ifndef SPMM_EMULATED_CUSPARSE_H
 #define SPMM_EMULATED_CUSPARSE_H
