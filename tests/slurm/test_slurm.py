@@ -117,7 +117,7 @@ class Jobs(unittest.TestCase):
 
     def finished(self, name, good=True):
         """What the job wrote."""
-        code, out = self.job[name].finish(120)
+        code, out = self.job[name].finish(300)  # with those submitted before it
         self.assertEqual(code == 0, good, f"{name}: exit code {code}\n{out}")
         return out
 

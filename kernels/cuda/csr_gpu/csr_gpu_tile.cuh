@@ -37,7 +37,7 @@ template <typename Sum, int kLanes, int kVector> struct CsrTile {
     uint32_t mine;      /**< shared address of the lane's first column in row 0 of C, if it were
                              there */
 
-    __device__ __forceinline__ CsrTile() = default;
+    CsrTile() = default; /* on devices, too */
     __device__ __forceinline__ CsrTile(Sum *room, int rows, int from, int lane)
         : at(room), ld(rows + 1), first(from),
           mine(shared_address(room) + (uint32_t)(lane * ld - first) * (uint32_t)sizeof(Sum))
