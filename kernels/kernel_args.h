@@ -66,15 +66,31 @@ typedef struct {
     int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_scatter_add_args_t;
 
-/** dst[i, j] = src[i, j] + beta * dst[i, j]: a row-major product into column-major C; beta == 0
- *  does not read dst.  Sums are in the accumulator's type and rounded once. */
+/** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
+ *  read C.  Rounded once. */
 typedef struct {
-    const void   *src; /**< [n_rows x n], row-major, ld = n */
+    const void    *sum;      /**< [n_rows x n] of sum_type in the layout of C; NULL: zeros */
+    spmm_type_t    sum_type; /**< 64F or 32F, real or complex: the accumulator type of c_type */
+    int64_t        ld_sum;
+    const int32_t *row_map; /**< [n_rows], no row twice; NULL: the identity */
+    int64_t        n_rows, n;
+    spmm_scalar_t  beta;
+    void          *C;
+    spmm_type_t    c_type;
+    int64_t        ldc;
+    spmm_layout_t  layout;  /**< ROW or COL, of C and sum */
+    int            threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
+} spmm_merge_args_t;
+
+/** dst[i, j] = src[i, j] + beta * dst[i, j]: a row-major product into column-major C; beta == 0
+ *  does not read dst.  Rounded once. */
+typedef struct {
+    const void   *src; /**< [n_rows x n], row-major, ld = n, of the accumulator type of dst */
     int64_t       n_rows, n;
     spmm_scalar_t beta;
     void         *dst; /**< [n_rows x n], column-major */
     int64_t       ld_dst;
-    spmm_type_t   type;    /**< of src and dst */
+    spmm_type_t   type;    /**< of dst */
     int           threads; /**< CPU kernels: OpenMP threads, 0: as many as OpenMP likes */
 } spmm_store_args_t;
 

@@ -25,6 +25,7 @@ void spmmi_cpu_scatter_rows(const spmm_scatter_args_t *args);
 void spmmi_cpu_scatter_add_rows(const spmm_scatter_add_args_t *args);
 void spmmi_cpu_round_rows(const spmm_round_args_t *args);
 void spmmi_cpu_store_columns(const spmm_store_args_t *args);
+void spmmi_cpu_merge_rows(const spmm_merge_args_t *args);
 
 void spmmi_cpu_place_values(const spmm_place_args_t *args);
 

@@ -269,7 +269,7 @@ enum { STORE_ROWS = 32 }; /* at a time: a line of the cache of each stays while 
 STORE_COLUMNS(store_64f, double)
 STORE_COLUMNS(store_32f, float)
 
-/* 16-bit types, summed in FP32. */
+/* 16-bit types, summed in FP32, which src is. */
 static void store_16(const spmm_store_args_t *args, int64_t first, int64_t last)
 {
     const float beta = (float)args->beta.re;
@@ -277,7 +277,7 @@ static void store_16(const spmm_store_args_t *args, int64_t first, int64_t last)
     for (int64_t j = 0; j < args->n; j++) {
         for (int64_t i = first; i < last; i++) {
             const int64_t at = i + j * args->ld_dst;
-            float         x  = (float)spmmi_value_get(args->type, args->src, i * args->n + j);
+            float         x  = ((const float *)args->src)[i * args->n + j];
 
             if (args->beta.re != 0.0) {
                 x += beta * (float)spmmi_value_get(args->type, args->dst, at);
@@ -322,5 +322,54 @@ void spmmi_cpu_store_columns(const spmm_store_args_t *args)
 #pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
     for (int64_t first = 0; first < args->n_rows; first += STORE_ROWS) {
         store(args, first, first + STORE_ROWS < args->n_rows ? first + STORE_ROWS : args->n_rows);
+    }
+}
+
+/* One element; complex numbers have two parts. */
+static void merge_element(const spmm_merge_args_t *args, int64_t from, int64_t to)
+{
+    const spmm_type_t   sum_part = spmmi_part_type(args->sum_type);
+    const spmm_type_t   c_part   = spmmi_part_type(args->c_type);
+    const int           parts    = spmmi_type_parts(args->c_type);
+    const spmm_scalar_t beta     = args->beta;
+    double              x[2] = {0.0, 0.0}, old[2] = {0.0, 0.0};
+
+    for (int p = 0; p < parts; p++) {
+        x[p] = args->sum == NULL ? 0.0 : spmmi_value_get(sum_part, args->sum, parts * from + p);
+        if (!spmmi_scalar_is_zero(beta)) {
+            old[p] = spmmi_value_get(c_part, args->C, parts * to + p);
+        }
+    }
+    if (!spmmi_scalar_is_zero(beta)) {
+        x[0] = multiply_add(sum_part, beta.re, old[0], x[0]);
+    }
+    if (parts == 2 && !spmmi_scalar_is_zero(beta)) {
+        x[0] = multiply_add(sum_part, -beta.im, old[1], x[0]);
+        x[1] = multiply_add(sum_part, beta.re, old[1], x[1]);
+        x[1] = multiply_add(sum_part, beta.im, old[0], x[1]);
+    }
+    for (int p = 0; p < parts; p++) {
+        spmmi_value_set(c_part, args->C, parts * to + p, x[p]);
+    }
+}
+
+/* Column-major: columns of some rows, as they lie. */
+void spmmi_cpu_merge_rows(const spmm_merge_args_t *args)
+{
+    const bool    by_row = args->layout == SPMM_LAYOUT_ROW;
+    const int64_t each   = by_row ? 1 : TILE_ROWS;
+
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
+    for (int64_t first = 0; first < args->n_rows; first += each) {
+        const int64_t last = first + each < args->n_rows ? first + each : args->n_rows;
+
+        for (int64_t j = 0; j < args->n; j++) {
+            for (int64_t i = first; i < last; i++) {
+                const int64_t row = args->row_map == NULL ? i : args->row_map[i];
+
+                merge_element(args, place(args->layout, args->ld_sum, i, j),
+                              place(args->layout, args->ldc, row, j));
+            }
+        }
     }
 }

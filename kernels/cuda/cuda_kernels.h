@@ -27,6 +27,7 @@ cudaError_t spmmi_cuda_gather_rows(const spmm_gather_args_t *args, cudaStream_t 
 cudaError_t spmmi_cuda_scatter_rows(const spmm_scatter_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_scatter_add_rows(const spmm_scatter_add_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_store_columns(const spmm_store_args_t *args, cudaStream_t stream);
+cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream);
 cudaError_t spmmi_cuda_round_rows(const spmm_round_args_t *args, cudaStream_t stream);
 
 /** Read about @p bytes in random rows of 512 bytes out of the first @p set bytes of @p memory, all
@@ -35,23 +36,6 @@ cudaError_t spmmi_cuda_gather_probe(void *memory, size_t set, size_t bytes, cuda
 
 /** Wait on the device, 1 ms at most. */
 cudaError_t spmmi_cuda_delay(double seconds, cudaStream_t stream);
-
-/** C[row_map[i], j] = sum[i, j] + beta * C[row_map[i], j], i < n_rows, j < n; beta == 0 does not
- *  read C. */
-typedef struct {
-    const void    *sum;      /**< [n_rows x n] of sum_type in the layout of C; NULL: zeros */
-    spmm_type_t    sum_type; /**< 64F or 32F, real or complex */
-    int64_t        ld_sum;
-    const int32_t *row_map; /**< [n_rows], no row twice; NULL: the identity */
-    int64_t        n_rows, n;
-    spmm_scalar_t  beta;
-    void          *C;
-    spmm_type_t    c_type;
-    int64_t        ldc;
-    spmm_layout_t  layout; /**< ROW or COL, of C and sum */
-} spmm_merge_args_t;
-
-cudaError_t spmmi_cuda_merge_rows(const spmm_merge_args_t *args, cudaStream_t stream);
 
 cudaError_t spmmi_cuda_place_values(const spmm_place_args_t *args, cudaStream_t stream);
 

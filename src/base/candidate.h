@@ -29,6 +29,7 @@ typedef struct {
 
     /* Of an engine alone: */
     spmm_layout_t layout; /**< of B and C as the engine would get them */
+    spmm_type_t   c_type; /**< of that C */
     double copies_s; /**< of either time: predicted time of the copies that this layout takes */
 } spmm_candidate_t;
 

@@ -134,6 +134,8 @@ struct spmm_device_ops {
                                       const spmm_scatter_add_args_t *args, spmm_stream_t stream);
     spmm_status_t (*store_columns)(const spmm_device_t *device, const spmm_store_args_t *args,
                                    spmm_stream_t stream);
+    spmm_status_t (*merge_rows)(const spmm_device_t *device, const spmm_merge_args_t *args,
+                                spmm_stream_t stream);
     spmm_status_t (*round_rows)(const spmm_device_t *device, const spmm_round_args_t *args,
                                 spmm_stream_t stream);
 };

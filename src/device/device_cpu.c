@@ -210,6 +210,7 @@ ROWS(gather_rows, spmm_gather_args_t)
 ROWS(scatter_rows, spmm_scatter_args_t)
 ROWS(scatter_add_rows, spmm_scatter_add_args_t)
 ROWS(store_columns, spmm_store_args_t)
+ROWS(merge_rows, spmm_merge_args_t)
 ROWS(round_rows, spmm_round_args_t)
 
 const spmm_device_ops_t spmmi_device_cpu = {
@@ -242,5 +243,6 @@ const spmm_device_ops_t spmmi_device_cpu = {
     .scatter_rows     = cpu_scatter_rows,
     .scatter_add_rows = cpu_scatter_add_rows,
     .store_columns    = cpu_store_columns,
+    .merge_rows       = cpu_merge_rows,
     .round_rows       = cpu_round_rows,
 };

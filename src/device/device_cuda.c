@@ -333,6 +333,7 @@ ROWS(gather_rows, spmm_gather_args_t)
 ROWS(scatter_rows, spmm_scatter_args_t)
 ROWS(scatter_add_rows, spmm_scatter_add_args_t)
 ROWS(store_columns, spmm_store_args_t)
+ROWS(merge_rows, spmm_merge_args_t)
 ROWS(round_rows, spmm_round_args_t)
 
 const spmm_device_ops_t spmmi_device_cuda = {
@@ -369,5 +370,6 @@ const spmm_device_ops_t spmmi_device_cuda = {
     .scatter_rows     = cuda_scatter_rows,
     .scatter_add_rows = cuda_scatter_add_rows,
     .store_columns    = cuda_store_columns,
+    .merge_rows       = cuda_merge_rows,
     .round_rows       = cuda_round_rows,
 };

@@ -75,6 +75,7 @@ void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *
         *c             = spmmi_candidate_new(engine->name);
         c->engine      = engine;
         c->layout      = problem->layout;
+        c->c_type      = problem->c_type;
         c->usable      = engine->supports(&rows, device, c->why);
         c->predicted_s = c->usable ? engine->cost(pattern, problem, device) : (double)INFINITY;
         if (problem->layout == SPMM_LAYOUT_MIXED && c->usable &&

@@ -130,6 +130,7 @@ static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
     mine.levels    = levels_of(plan);
     mine.cover     = "rows";
     mine.halo_type = SPMM_TYPE_AUTO; /* of op N alone, and then these are sums */
+    mine.c_type    = plan->b_parts == 2 ? o->c_type : spmmi_accum_type(plan->c_type);
     SPMM_TRY(spmmi_plan_build(plan->shared, plan->cover.A, plan->n / plan->b_parts, &mine,
                               &plan->cover.plan));
     spmmi_log(plan->env, "plan of the entries moved made in %.6f s", spmmi_now() - start);

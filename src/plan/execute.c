@@ -8,7 +8,8 @@
  *      mark START
  *      the schedule              schedule/NAME.c: passes over C (product/products.c) and exchanges
  *                                (product/rows.c); a rank without peers multiplies its block
- *      C from the edge           where row-major copies were multiplied (product/edge.c)
+ *      C from the edge           where the blocks wrote a copy (product/edge.c): row-major, or the
+ *                                sums of several products for C of 16 bits
  *      mark DONE                 also behind what failed
  */
 #include "plan/execute.h"
@@ -63,11 +64,24 @@ static spmm_status_t run_schedule(spmm_plan_t *plan, const spmm_operands_t *x)
     return status;
 }
 
-/* What may be captured. */
-static spmm_status_t enqueue(spmm_plan_t *plan, const spmm_operands_t *x)
+/* Into a C that the blocks write. */
+static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     SPMM_TRY(spmmi_plan_runs_alone(plan) ? run_alone(plan, x) : run_schedule(plan, x));
     return spmmi_plan_store_c(plan, x);
+}
+
+/* What may be captured. */
+static spmm_status_t enqueue(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    spmm_operands_t y;
+
+    if (!spmmi_plan_needs_sum(plan, x)) {
+        return run(plan, x);
+    }
+    y = spmmi_plan_into_sum(plan, x);
+    SPMM_TRY(run(plan, &y));
+    return spmmi_plan_store_sum(plan, x);
 }
 
 /* Also what a failed execute got to enqueue works on the buffers. */
@@ -132,12 +146,27 @@ static spmm_status_t execute_both(spmm_plan_t *plan, const spmm_operands_t *x)
     return spmmi_first_failure(status, execute_one(plan->cover.plan, &y));
 }
 
+static spmm_status_t execute_covered(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    return (plan->layout == SPMM_LAYOUT_ROW ? execute_around : execute_both)(plan, x);
+}
+
+/* Sums of both plans are in the buffer of the first, which is its own until they are in C. */
+static spmm_status_t execute_into_sum(spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const spmm_operands_t y = spmmi_plan_into_sum(plan, x);
+
+    SPMM_TRY(execute_covered(plan, &y));
+    SPMM_TRY(spmmi_plan_store_sum(plan, x));
+    return spmmi_plan_mark(plan, 0, SPMM_MARK_DONE, x->stream);
+}
+
 spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     if (plan->cover.plan == NULL) {
         return execute_one(plan, x);
     }
-    return (plan->layout == SPMM_LAYOUT_ROW ? execute_around : execute_both)(plan, x);
+    return (x->c_type != spmmi_accum_type(x->c_type) ? execute_into_sum : execute_covered)(plan, x);
 }
 
 void spmmi_plan_miss(spmm_plan_t *plan)

@@ -17,6 +17,7 @@
 #ifndef SPMM_PLAN_PLAN_H
 #define SPMM_PLAN_PLAN_H
 
+#include "base/scalar.h"
 #include "matrix/matrix.h"
 #include "partition/layout.h"
 #include "partition/partition.h"
@@ -46,7 +47,7 @@ struct spmm_plan {
     spmm_op_t      op;        /**< N or T */
     bool           conjugate; /**< op H: T with the values of A conjugated */
     spmm_layout_t  layout;
-    spmm_type_t    ab_type, c_type;
+    spmm_type_t    ab_type, c_type; /**< as the caller has them; blocks may write another C */
     spmm_type_t    halo_type; /**< of exchanged rows: that of B, or for op T the accumulator's */
     spmm_type_t    sent_type; /**< in which they travel: of a part where they are complex; equal to
                                    halo_type: as they are */
@@ -123,6 +124,17 @@ static inline spmm_problem_t spmmi_plan_problem(const spmm_plan_t *plan, spmm_ty
                             .exact         = plan->exact_nonfinite,
                             .in_order      = plan->reproducible,
                             .shares        = plan->env->size > 1};
+}
+
+/** Type of C as blocks of @p blockset write it.  Where others write the same rows before or after
+ *  them, what a block writes is a partial sum: 16 bits would round it, and FP16 may not hold it
+ *  where the whole sum is finite. */
+static inline spmm_type_t spmmi_plan_sum_type(const spmm_plan_t *plan, spmm_blockset_t blockset)
+{
+    const bool whole =
+        !plan->cover.chosen && (plan->exchange.alone || blockset != SPMM_BLOCKSET_SPLIT);
+
+    return whole ? plan->c_type : spmmi_accum_type(plan->c_type);
 }
 
 static inline bool spmmi_plan_has_one_map(const spmm_plan_t *plan)

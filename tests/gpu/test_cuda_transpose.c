@@ -40,14 +40,16 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
 {
     const int64_t     ld = n_rows + ld_extra, size = ld * n;
     const size_t      elem      = spmm_type_size(type);
-    const size_t      src_bytes = (size_t)(n_rows * n) * elem, bytes = (size_t)size * elem;
+    const spmm_type_t acc       = spmmi_accum_type(type);
+    const size_t      src_elem  = spmm_type_size(acc);
+    const size_t      src_bytes = (size_t)(n_rows * n) * src_elem, bytes = (size_t)size * elem;
     void             *src = device_test_host(src_bytes), *want = device_test_host(bytes);
     void             *got  = device_test_host(bytes), *base[2];
     spmm_store_args_t args = {
         .n_rows = n_rows, .n = n, .beta = {.re = beta}, .ld_dst = ld, .type = type, .threads = 0};
 
     for (int64_t k = 0; k < n_rows * n; k++) {
-        spmmi_value_draw(type, src, k, 5, k, 0);
+        spmmi_value_draw(acc, src, k, 5, k, 0);
     }
     for (int64_t k = 0; k < size; k++) { /* beta == 0 must not read C; gaps stay as they are */
         const bool gap = k % ld >= n_rows;
@@ -57,7 +59,7 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
             spmmi_value_set(type, want, k, NAN);
         }
     }
-    args.src = device_test_put(&device, src, src_bytes, shift * elem, &base[0]);
+    args.src = device_test_put(&device, src, src_bytes, shift * src_elem, &base[0]);
     args.dst = device_test_put(&device, want, bytes, shift * elem, &base[1]);
     spmm_assert_ok(device.ops->store_columns(&device, &args, NULL));
     spmm_assert_ok(device.ops->stream_sync(&device, NULL));

@@ -14,6 +14,16 @@ typedef struct {
     int64_t dense_row; /**< this row is full; -1: none */
 } shape_t;
 
+/** Elements of A, B and C, and what C must be near to. */
+typedef enum {
+    VALUES_DRAWN, /**< of magnitude 1/4 to 1, either sign; near to the magnitudes of all terms */
+    /** Sums of a half of the terms are beyond the range of FP16, those of all are not: A is
+     *  symmetric in its rows and in its columns, B antisymmetric in its rows but for the first.
+     *  C must be what sums in FP32 are, rounded once. */
+    VALUES_CANCEL,
+    VALUES_EQUAL /**< 64 in A and B, 36864 in C; likewise */
+} values_t;
+
 /** One product to check. */
 typedef struct {
     spmm_type_t    type, c_type; /**< c_type SPMM_TYPE_AUTO: type */
@@ -27,6 +37,9 @@ typedef struct {
     const char    *reorder;           /**< likewise */
     const char    *schedule;          /**< likewise */
     const char    *balance;           /**< likewise */
+    const char    *transport;         /**< likewise; one that refuses to be used passes */
+    values_t       values;
+    int64_t        inner; /**< rows of B, by check_plan() */
     int            use_fewer_ranks;
     bool           reproducible;
     bool           narrow; /**< A from 32-bit indices, its arrays on the device */
@@ -35,6 +48,8 @@ typedef struct {
 /** The context of the cases, and plans of theirs whose covers moved entries. */
 extern spmm_context_t *ctx;
 extern int             plans_covered;
+/** Plans that were made. */
+extern int plans_made;
 
 /** Make ctx: test_context_open(). */
 void open_context(void);

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kBlock) store_tiles(const spmm_store_args_t ar
 {
     using Tile = TurnTile<A, kCols>;
     __shared__ A  tile[kCols][Tile::kRows + 1]; /* padded against bank conflicts */
-    const D      *src   = (const D *)args.src;
+    const A      *src   = (const A *)args.src;
     D            *dst   = (D *)args.dst;
     const A       beta  = Factor<A>::of(args.beta);
     const bool    reads = !is_zero(args.beta);
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kBlock) store_tiles(const spmm_store_args_t ar
     let_next_begin();
 
     for (int64_t j0 = int64_t(blockIdx.y) * kCols; j0 < args.n; j0 += int64_t(gridDim.y) * kCols) {
-        D x[Tile::kEach];
+        A x[Tile::kEach];
 
 #pragma unroll
         for (int k = 0; k < Tile::kEach; k++) {
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kBlock) store_tiles(const spmm_store_args_t ar
         }
 #pragma unroll
         for (int k = 0; k < Tile::kEach; k++) {
-            tile[Tile::col_across(k)][Tile::row_across(k)] = widen<A>(x[k]);
+            tile[Tile::col_across(k)][Tile::row_across(k)] = x[k];
         }
         __syncthreads();
 #pragma unroll

@@ -88,8 +88,9 @@ static spmm_status_t try_one(spmm_tuning_t *t, spmm_candidate_t *c, int variant)
     if (status != SPMM_OK) {
         return spmmi_tuning_pass_over(t, c, status);
     }
-    status = spmmi_trial_measure(&t->trial, c->engine, format, c->layout,
-                                 t->best->measured_s - c->copies_s, &seconds);
+    t->trial.c_type = c->c_type;
+    status          = spmmi_trial_measure(&t->trial, c->engine, format, c->layout,
+                                          t->best->measured_s - c->copies_s, &seconds);
     if (status != SPMM_OK) {
         c->engine->destroy(format);
         return spmmi_tuning_pass_over(t, c, status);
@@ -320,6 +321,7 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
     if (!spmmi_candidate_is_auto(choice->name)) {
         settled->picked  = picked;
         t.problem.layout = picked->layout;
+        t.problem.c_type = picked->c_type;
         return picked->engine->build(block, &t.problem, device, &settled->format);
     }
     spmmi_tuning_sort(&t, candidates, n);

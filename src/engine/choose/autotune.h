@@ -52,7 +52,7 @@ typedef struct {
  *  for B and C nothing is measured.  Blocks without entries have nothing to choose by.  Where the
  *  prediction alone chooses, want of room on the CPU or for a deterministic problem is an error.
  *  Local; waits for its work.
- *  @param[in]     problem     its layout is replaced by that of each candidate
+ *  @param[in]     problem     its layout and type of C are replaced by those of each candidate
  *  @param[in,out] candidates  [n] from spmmi_engine_consider(); gets the times measured
  *  @return as spmmi_engine_pick(), or why the engine could not be built */
 spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm_csr_t *block,

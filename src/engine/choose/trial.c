@@ -78,9 +78,9 @@ static spmm_status_t alloc_at(spmm_trial_t *trial, int64_t n)
 {
     const spmm_device_t *device = trial->device;
     const size_t         b_row  = (size_t)trial->b_rows * spmm_type_size(trial->ab_type);
-    const size_t         c_row  = (size_t)trial->c_rows * spmm_type_size(trial->c_type);
-    spmm_status_t        status = SPMM_OK;
-    size_t               b, c;
+    const size_t  c_row  = (size_t)trial->c_rows * spmm_type_size(spmmi_accum_type(trial->c_type));
+    spmm_status_t status = SPMM_OK;
+    size_t        b, c;
 
     trial->n = n;
     if (!spmmi_size_mul(b_row, (size_t)n, &b) || !spmmi_size_mul(c_row, (size_t)n, &c)) {

@@ -7,7 +7,8 @@
 
 typedef struct {
     const spmm_device_t *device;
-    spmm_type_t          ab_type, c_type;
+    spmm_type_t          ab_type;
+    spmm_type_t          c_type;  /**< may become that of sums, for which C has room */
     int64_t              n;       /**< columns: the planned ones, or as many as fit */
     int64_t              planned; /**< columns */
     int64_t              b_rows, c_rows;

@@ -72,6 +72,7 @@ spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, in
 
     *format            = NULL;
     t->problem.layout  = c->layout;
+    t->problem.c_type  = c->c_type;
     t->problem.variant = t->in_use && c->engine->yardstick && variant == 0 ? 1 : variant;
     status             = c->engine->build(t->block, &t->problem, t->device, format);
     t->problem.variant = 0;

@@ -12,11 +12,12 @@
 static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     /* What peers add up for op T stays in the accumulator's type until the last sum. */
-    const spmm_type_t halo_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+    const spmm_type_t c_type = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
+    const spmm_type_t halo_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
 
-    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.local, plan->c_type, o));
+    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.local, c_type, o));
     SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.halo, halo_c, o));
-    SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.local, plan->c_type, o));
+    SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.local, c_type, o));
     plan->edge.used   = plan->blocks.local.problem.layout != plan->layout;
     plan->edge.direct = plan->blocks.local.problem.layout == SPMM_LAYOUT_MIXED;
     if (!plan->blocks.keep_input) {
@@ -32,18 +33,19 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
 static spmm_status_t build_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
                                   const spmm_plan_options_t *o)
 {
-    spmm_block_t *block = &plan->blocks.joined[blockset].block;
+    const spmm_type_t c_type = spmmi_plan_sum_type(plan, blockset);
+    spmm_block_t     *block  = &plan->blocks.joined[blockset].block;
 
     SPMM_TRY(spmmi_plan_join(plan, blockset, block));
     if (!plan->blocks.keep_input && plan->blocks.local.engine == NULL) {
         spmmi_block_free_input(&plan->blocks.local);
         spmmi_block_free_input(&plan->blocks.halo);
     }
-    SPMM_TRY(spmmi_plan_reorder(plan, block, plan->c_type, o));
+    SPMM_TRY(spmmi_plan_reorder(plan, block, c_type, o));
     if (plan->reproducible) {
         SPMM_TRY(spmmi_block_sort_by_source(plan->env, block));
     }
-    SPMM_TRY(spmmi_plan_build_block(plan, block, plan->c_type, o));
+    SPMM_TRY(spmmi_plan_build_block(plan, block, c_type, o));
     spmmi_block_free_csr(block);
     return SPMM_OK;
 }
@@ -63,7 +65,8 @@ static spmm_status_t make_here(spmm_plan_t *plan, spmm_blockset_t blockset,
     }
     SPMM_TRY(blockset == SPMM_BLOCKSET_SPLIT ? build_split(plan, o)
                                              : build_joined(plan, blockset, o));
-    return spmmi_plan_make_rows(plan, blockset);
+    SPMM_TRY(spmmi_plan_make_rows(plan, blockset));
+    return spmmi_plan_make_sum(plan, blockset);
 }
 
 void spmmi_plan_close_gather(spmm_plan_t *plan)

@@ -29,8 +29,12 @@ static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *bloc
 
 static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
 {
-    block->problem         = spmmi_plan_problem(plan, c_type, plan->n);
-    block->problem.layout  = layout_of(plan, block);
+    const spmm_layout_t layout   = layout_of(plan, block);
+    const bool          copies_c = layout == SPMM_LAYOUT_ROW && plan->layout == SPMM_LAYOUT_COL;
+
+    block->problem =
+        spmmi_plan_problem(plan, copies_c ? spmmi_accum_type(c_type) : c_type, plan->n);
+    block->problem.layout  = layout;
     block->problem.pattern = &block->pattern;
     block->problem.waits   = spmmi_plan_may_wait(plan, block);
     if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
@@ -52,6 +56,7 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled, b
     block->lent           = block->problem.lends && block->engine->adopt != NULL;
     block->format         = settled->format;
     block->problem.layout = settled->picked->layout;
+    block->problem.c_type = settled->picked->c_type;
     block->predicted_s    = settled->picked->predicted_s;
     block->measured_s     = settled->picked->measured_s;
     block->tries          = settled->tries;

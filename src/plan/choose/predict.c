@@ -9,6 +9,7 @@
 #include "plan/block/gain.h"
 #include "plan/choose/fewer.h"
 #include "plan/exchange.h"
+#include "plan/move.h"
 #include "plan/plan.h"
 
 /* On a GPU: until one stream has seen a mark of the other, and until a kernel has started. */
@@ -87,11 +88,25 @@ static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_ty
 static double joined_s(const facts_t *f, int64_t n, double halo_s)
 {
     const spmm_plan_t *plan  = f->plan;
-    const double       local = product_s(f, &plan->blocks.local.pattern, plan->c_type, n);
-    const double       saved = move_s(f, plan->blocks.halo.pattern.n_rows, n, plan->c_type);
+    const spmm_type_t  split = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
+    const spmm_type_t  whole = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_MERGED);
+    const double       local = product_s(f, &plan->blocks.local.pattern, split, n);
+    const double       saved = move_s(f, plan->blocks.halo.pattern.n_rows, n, split);
     const double       sum   = local + fmax(halo_s - saved, 0.0);
 
-    return fmin(product_s(f, &f->joined, plan->c_type, n), sum);
+    return fmin(product_s(f, &f->joined, whole, n), sum);
+}
+
+/* C from sums of another type, read once and written once. */
+static double store_sum_s(const facts_t *f, spmm_blockset_t blockset)
+{
+    const spmm_plan_t *plan = f->plan;
+    const int64_t      rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
+    const spmm_type_t  type = spmmi_plan_sum_type(plan, blockset);
+
+    return type == plan->c_type
+               ? 0.0
+               : (move_s(f, rows, plan->n, type) + move_s(f, rows, plan->n, plan->c_type)) / 2.0;
 }
 
 /* Terms of this rank; exchanges still its own. */
@@ -99,12 +114,13 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
 {
     const spmm_plan_t *plan     = f->plan;
     const bool         is_cpu   = plan->device->kind == SPMM_DEVICE_CPU;
-    const spmm_type_t  remote_c = plan->op == SPMM_OP_N ? plan->c_type : plan->halo_type;
+    const spmm_type_t  c_type   = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
+    const spmm_type_t  remote_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
     const size_t       elem     = spmm_type_size(plan->halo_type);
     const bool         packs = !plan->exchange.transport->packs || plan->layout == SPMM_LAYOUT_COL;
 
     *t         = (spmm_terms_t){.concurrent = !is_cpu, .hop_s = is_cpu ? 0.0 : hop_s};
-    t->local_s = product_s(f, &plan->blocks.local.pattern, plan->c_type, plan->n);
+    t->local_s = product_s(f, &plan->blocks.local.pattern, c_type, plan->n);
     t->add_s   = move_s(f, spmmi_halo_send_rows(&plan->exchange.halo), plan->n, plan->halo_type);
     for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
         const int64_t       n     = (plan->n + k - 1) / k;
@@ -161,7 +177,8 @@ spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
 
         slowest[s] = plan->exchange.alone && schedule->blockset != SPMM_BLOCKSET_GATHERED
                          ? t.local_s
-                         : finite_or_last(schedule->predict(schedule, plan, &t));
+                         : finite_or_last(schedule->predict(schedule, plan, &t)) +
+                               store_sum_s(&f, schedule->blockset);
     }
     SPMM_TRY(spmmi_allreduce(plan->env, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX));
     SPMM_TRY(spmmi_plan_predict_one(plan, engine, &f.joined));

@@ -100,7 +100,7 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
 static spmm_status_t make_edge(spmm_plan_t *plan)
 {
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
-    const size_t c_row = (size_t)plan->n * spmm_type_size(plan->c_type);
+    const size_t c_row = (size_t)plan->n * spmm_type_size(spmmi_accum_type(plan->c_type));
 
     SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
                   "a row-major copy of B", &plan->edge.b));
@@ -160,6 +160,20 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
     return plan->edge.used && !plan->edge.kept ? make_edge(plan) : SPMM_OK;
 }
 
+/* A row-major copy of C takes its place, but not where the plan of a cover's entries adds up in it,
+ * too. */
+spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, spmm_blockset_t blockset)
+{
+    const spmm_type_t type = spmmi_plan_sum_type(plan, blockset);
+
+    if (type == plan->c_type || plan->edge.sum != NULL ||
+        (plan->edge.used && !plan->edge.direct && !plan->cover.chosen)) {
+        return SPMM_OK;
+    }
+    return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
+                (size_t)plan->n * spmm_type_size(type), "sums of C", &plan->edge.sum);
+}
+
 static void give(const spmm_plan_t *plan, void **ptr)
 {
     /* Those of peers go with the transport; those that MPI may come back to stay for good. */
@@ -179,6 +193,9 @@ void spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     if (blockset == SPMM_BLOCKSET_SPLIT && !plan->edge.kept) {
         free_edge(plan);
+    }
+    if (blockset == SPMM_BLOCKSET_SPLIT && !plan->cover.chosen) {
+        give(plan, &plan->edge.sum);
     }
     if (blockset == SPMM_BLOCKSET_SPLIT) {
         give(plan, &plan->exchange.halo_rows);
@@ -225,6 +242,7 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
     const spmm_device_ops_t *ops = plan->device->ops;
 
     free_edge(plan);
+    give(plan, &plan->edge.sum);
     give(plan, &plan->exchange.rounded);
     if (plan->exchange.send_row != plan->exchange.halo.send_row) {
         ops->release(plan->device, plan->exchange.send_row);
@@ -248,8 +266,10 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
 {
     const size_t n_send = (size_t)spmmi_halo_send_rows(&plan->exchange.halo);
     const size_t n_recv = (size_t)spmmi_halo_recv_rows(&plan->exchange.halo);
-    size_t       rows   = is_own(plan, plan->exchange.mirror_rows) ? n_send : 0;
-    size_t       bytes  = 0, lists;
+    const size_t sums   = (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * (size_t)plan->n *
+                        spmm_type_size(spmmi_accum_type(plan->c_type));
+    size_t rows  = is_own(plan, plan->exchange.mirror_rows) ? n_send : 0;
+    size_t bytes = 0, lists;
 
     rows += is_own(plan, plan->exchange.halo_rows) ? n_recv : 0;
     rows += plan->edge.halo != NULL ? n_recv : 0;
@@ -261,10 +281,8 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
         bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
                  spmm_type_size(plan->ab_type);
     }
-    if (plan->edge.used && !plan->edge.direct) {
-        bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * (size_t)plan->n *
-                 spmm_type_size(plan->c_type);
-    }
+    bytes += plan->edge.used && !plan->edge.direct ? sums : 0;
+    bytes += plan->edge.sum != NULL ? sums : 0;
     bytes += spmmi_plan_rounds(plan) ? (n_send + n_recv) * (size_t)plan->n * plan->sent_size : 0;
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;
     lists -= plan->exchange.send_row == plan->exchange.halo.send_row ? n_send : 0;

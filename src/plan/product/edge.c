@@ -3,6 +3,9 @@
  *  Column-major B and C for engines that multiply row-major blocks: B is copied once per execute;
  *  C comes out of the kernel by columns (layout MIXED), or out of a row-major product at the end.
  *  Halo rows travel row-major anyway and are used as they arrive.
+ *
+ *  C of 16 bits that several products add up in, or that comes out of a copy, gets one sum in FP32:
+ *  sums of a part of the entries may leave the range of FP16 where the whole does not.
  */
 #include "plan/product/edge.h"
 
@@ -22,9 +25,10 @@ static double predict(const spmm_plan_t *plan, bool copies_c)
     const double rate   = gpu ? 0.8 : 1.0;
     const double b      = (double)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local *
                      (double)spmm_type_size(plan->ab_type);
-    const double c = (double)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local *
-                     (double)spmm_type_size(plan->c_type);
-    const double bytes = (double)plan->n * (2.0 * (b + (copies_c ? c : 0.0)));
+    const double c =
+        (double)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local *
+        (double)(spmm_type_size(spmmi_accum_type(plan->c_type)) + spmm_type_size(plan->c_type));
+    const double bytes = (double)plan->n * (2.0 * b + (copies_c ? c : 0.0));
 
     if (plan->n == 1) { /* it lies in both orders */
         return 0.0;
@@ -64,6 +68,8 @@ spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
     spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
     for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++) {
         turned.layout = ways[k];
+        turned.c_type = ways[k] == SPMM_LAYOUT_ROW ? spmmi_accum_type(block->problem.c_type)
+                                                   : block->problem.c_type;
         spmmi_engine_consider(&block->pattern, &turned, plan->device, candidates);
         merge(candidates, predict(plan, ways[k] == SPMM_LAYOUT_ROW), block->candidates);
     }
@@ -76,9 +82,11 @@ static bool turns_b(const spmm_plan_t *plan, const spmm_operands_t *x)
     return plan->edge.used && x->n > 1;
 }
 
+/* A single column lies in both orders, but the copy may have another type. */
 static bool turns_c(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return turns_b(plan, x) && !plan->edge.direct;
+    return plan->edge.used && !plan->edge.direct &&
+           (x->n > 1 || x->c_type != spmmi_accum_type(x->c_type));
 }
 
 spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x)
@@ -92,8 +100,9 @@ spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t 
         y.ldc    = plan->edge.direct ? x->ldc : x->n;
     }
     if (turns_c(plan, x)) {
-        y.beta = (spmm_scalar_t){0};
-        y.C    = plan->edge.c;
+        y.beta   = (spmm_scalar_t){0};
+        y.c_type = spmmi_accum_type(x->c_type);
+        y.C      = plan->edge.c;
     }
     return y;
 }
@@ -120,8 +129,43 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
                                     .beta   = x->beta,
                                     .dst    = x->C,
                                     .ld_dst = x->ldc,
-                                    .type   = plan->c_type};
+                                    .type   = x->c_type};
 
     return turns_c(plan, x) ? plan->device->ops->store_columns(plan->device, &args, x->stream)
                             : SPMM_OK;
+}
+
+bool spmmi_plan_needs_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    return x->c_type != spmmi_plan_sum_type(plan, plan->choice.schedule->blockset) &&
+           !turns_c(plan, x);
+}
+
+spmm_operands_t spmmi_plan_into_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const int64_t   rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
+    spmm_operands_t y    = *x;
+
+    y.beta   = (spmm_scalar_t){0};
+    y.c_type = spmmi_accum_type(x->c_type);
+    y.C      = plan->edge.sum;
+    y.ldc    = x->layout == SPMM_LAYOUT_ROW ? x->n : rows + (rows == 0);
+    return y;
+}
+
+spmm_status_t spmmi_plan_store_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
+{
+    const spmm_operands_t   sum  = spmmi_plan_into_sum(plan, x);
+    const spmm_merge_args_t args = {.sum      = sum.C,
+                                    .sum_type = sum.c_type,
+                                    .ld_sum   = sum.ldc,
+                                    .n_rows   = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
+                                    .n        = x->n,
+                                    .beta     = x->beta,
+                                    .C        = x->C,
+                                    .c_type   = x->c_type,
+                                    .ldc      = x->ldc,
+                                    .layout   = x->layout};
+
+    return plan->device->ops->merge_rows(plan->device, &args, x->stream);
 }

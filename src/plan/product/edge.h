@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file edge.h  Column-major B and C for engines that multiply row-major blocks. */
+/** @file edge.h  What lies between the caller's B and C and the blocks: column-major B and C for
+ *  engines that multiply row-major blocks, and sums that are not yet whole for C of 16 bits. */
 #ifndef SPMM_PLAN_EDGE_H
 #define SPMM_PLAN_EDGE_H
 
@@ -8,14 +9,16 @@
 #include "operands.h"
 #include "spmm_dist/plan.h"
 
-/** The part of a plan that copies between row-major and column-major.  Owned by the plan, made with
- *  the formats. */
+/** The part of a plan that copies B and C.  Owned by the plan, made with the formats. */
 typedef struct {
     bool  used;   /**< B and C are column-major, the blocks multiply a row-major copy of B */
     bool  kept;   /**< and joined blocks too: used by all formats that the plan may try */
     bool  direct; /**< and write column-major C themselves: layout MIXED */
     void *b;      /**< device [local rows of B x n], row-major; NULL unless used */
-    void *c;      /**< device [local rows of C x n], likewise; NULL where direct */
+    void *c;      /**< device [local rows of C x n], likewise, of the type of sums; NULL where
+                       direct */
+    void *sum;    /**< device [local rows of C x n], of that type, in the layout of C: several
+                       products add up here before C gets them; NULL: in C, or in c */
     void *halo;   /**< device [recv rows x n], column-major when the blocks are, else NULL */
 } spmm_plan_edge_t;
 
@@ -30,5 +33,12 @@ spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t 
 spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue C = copy + beta * C, where there is an edge. */
 spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x);
+
+/** Must products with the blocks of the schedule add up elsewhere than in x->C? */
+bool spmmi_plan_needs_sum(const spmm_plan_t *plan, const spmm_operands_t *x);
+/** The same product, without beta * C, into plan->edge.sum. */
+spmm_operands_t spmmi_plan_into_sum(const spmm_plan_t *plan, const spmm_operands_t *x);
+/** Enqueue C = sum + beta * C. */
+spmm_status_t spmmi_plan_store_sum(const spmm_plan_t *plan, const spmm_operands_t *x);
 
 #endif /* SPMM_PLAN_EDGE_H */

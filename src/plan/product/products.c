@@ -30,7 +30,7 @@ static spmm_operands_t columns_of(const spmm_plan_t *plan, const spmm_operands_t
 
     if (slice->first > 0) { /* a rank without rows may have no B or C */
         y.B = (const char *)y.B + (size_t)b_at * spmm_type_size(plan->ab_type);
-        y.C = (char *)y.C + (size_t)c_at * spmm_type_size(plan->c_type);
+        y.C = (char *)y.C + (size_t)c_at * spmm_type_size(y.c_type);
     }
     y.n = slice->n;
     return y;

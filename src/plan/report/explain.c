@@ -66,6 +66,11 @@ static void print_edge(const spmm_plan_t *plan, FILE *out)
 {
     const spmm_block_t *block = &plan->blocks.local;
 
+    if (plan->edge.sum != NULL) {
+        (void)fprintf(out, "edge: C is rounded to %s once, from sums in %s\n",
+                      spmmi_type_name(plan->c_type),
+                      spmmi_type_name(spmmi_accum_type(plan->c_type)));
+    }
     if (plan->edge.kept) {
         (void)fprintf(out, "edge: B is copied to row-major, C from it: reproducible\n");
         return;

@@ -308,13 +308,18 @@ static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_sta
 /* Times of the moved entries: around those of the plan, or after them. */
 static spmm_status_t add_moved(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
-    spmm_plan_stats_t moved;
+    const spmm_plan_t *first = plan->cover.plan->rest != NULL ? plan->cover.plan : plan;
+    const spmm_plan_t *last  = plan->edge.sum != NULL ? plan : plan->cover.plan;
+    spmm_plan_stats_t  moved;
 
     SPMM_TRY(spmmi_plan_collect_stats(plan->cover.plan, &moved));
     s->pack_s += moved.pack_s;
     s->exchange_s += moved.exchange_s;
     s->halo_s += moved.halo_s;
-    s->total_s = plan->cover.plan->rest != NULL ? moved.total_s : s->total_s + moved.total_s;
+    s->total_s = 0.0;
+    SPMM_TRY(
+        plan->device->ops->event_elapsed(plan->device, spmmi_plan_event(first, 0, SPMM_MARK_START),
+                                         spmmi_plan_event(last, 0, SPMM_MARK_DONE), &s->total_s));
     return SPMM_OK;
 }
 

@@ -249,13 +249,14 @@ static void test_choice(void **state)
 static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
 {
     const int64_t     ld = rows + 3, size = ld * n;
+    const spmm_type_t acc  = spmmi_accum_type(type);
     void             *src  = calloc((size_t)(rows * n) + 1, sizeof(double));
     void             *dst  = calloc((size_t)size + 1, sizeof(double));
     void             *want = calloc((size_t)size + 1, sizeof(double));
     spmm_store_args_t args = {src, rows, n, {beta, 0.0}, dst, ld, type, 0};
 
     for (int64_t k = 0; k < rows * n; k++) {
-        spmmi_value_set(type, src, k, spmmi_random_value(5, k, 0));
+        spmmi_value_set(acc, src, k, spmmi_random_value(5, k, 0));
     }
     for (int64_t k = 0; k < size; k++) {
         spmmi_value_set(type, dst, k, beta == 0.0 ? NAN : spmmi_random_value(6, k, 0));
@@ -263,7 +264,7 @@ static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
     memcpy(want, dst, (size_t)size * spmm_type_size(type));
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double x = spmmi_value_get(type, src, i * n + j);
+            double x = spmmi_value_get(acc, src, i * n + j);
 
             if (beta != 0.0) { /* a power of two: exact, so there is one rounding */
                 x += beta * spmmi_value_get(type, dst, i + j * ld);

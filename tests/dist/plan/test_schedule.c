@@ -102,6 +102,84 @@ static void test_engines(void **state)
     check_all(&shape, &half);
 }
 
+/* Types of 16 bits, whose sums of a part of a row FP16 does not hold. */
+static product_t half_product(int v)
+{
+    const spmm_op_t   ops[]   = {SPMM_OP_N, SPMM_OP_T, SPMM_OP_H};
+    const spmm_type_t types[] = {SPMM_R_16F, SPMM_R_16BF};
+    const double      betas[] = {0.0, -0.5, 1.0};
+
+    return (product_t){.type      = types[v % 2],
+                       .c_type    = v % 5 == 4 ? SPMM_R_32F : SPMM_TYPE_AUTO,
+                       .op        = ops[v / 2 % 3],
+                       .layout    = v / 6 % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
+                       .values    = VALUES_CANCEL,
+                       .n         = v % 3 == 2 ? 8 : 9,
+                       .planned_n = 16,
+                       .pad       = v % 4,
+                       .alpha     = 1.5,
+                       .beta      = betas[(v / 2 + v / 6) % 3]};
+}
+
+static void test_cancelling(void **state)
+{
+    const shape_t full = {60, 60, 1, -1}, hubs = {90, 90, 90, 0}; /* covers move entries of these */
+    const int     covered = plans_covered;
+
+    for (int v = 0; v < 12; v++) {
+        const product_t p = half_product(v);
+
+        check_all(&full, &p);
+        check_all(&hubs, &p);
+    }
+    assert_int_equal(plans_covered > covered, test_context_cover() != NULL);
+    for (int v = 0; v < 12; v++) {
+        product_t p = half_product(v);
+
+        p.reproducible = true;
+        check_plan(&full, &p);
+    }
+}
+
+/* By each transport that may be used. */
+static void test_cancelling_transports(void **state)
+{
+    static const char *const schedules[] = {"overlap", "chunks2", "merged"};
+    const shape_t            full        = {60, 60, 1, -1};
+    spmm_component_info_t    info        = {.struct_size = sizeof info};
+
+    for (int t = 0; spmm_transport_info(t, &info) == SPMM_OK; t++) {
+        const int before = plans_made;
+
+        for (int v = 0; v < 12; v++) {
+            product_t p = half_product(v);
+
+            p.transport = info.name;
+            p.schedule  = schedules[v % (p.op == SPMM_OP_N && v < 6 ? 3 : 2)];
+            check_plan(&full, &p);
+        }
+        print_message("%d plans over %s\n", plans_made - before, info.name);
+        assert_true(plans_made > before || strcmp(info.name, "mpi-host") != 0);
+    }
+}
+
+/* alpha A B is beyond the range of FP16, with beta C it is not. */
+static void test_beta_cancels(void **state)
+{
+    const shape_t full = {40, 40, 1, -1};
+
+    for (int v = 0; v < 12; v++) {
+        product_t p = half_product(v);
+
+        p.values = VALUES_EQUAL;
+        p.alpha  = 1.0;
+        p.beta   = -4.0;
+        check_all(&full, &p);
+        p.reproducible = true;
+        check_plan(&full, &p);
+    }
+}
+
 /* Rank 0 has a block of its own; the others form a ring.  2 rows a rank. */
 static int next_of(int rank)
 {
@@ -282,4 +360,4 @@ static void test_cut(void **state)
 }
 
 PLAN_TESTS(test_products, test_shapes, test_engines, test_rank_alone, test_timeline_transposed,
-           test_covered, test_cut);
+           test_cancelling, test_cancelling_transports, test_beta_cancels, test_covered, test_cut);
