@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse attention in one operation."""
 from ._arrays import empty_like, leading, quick_key, stream_of, view
+from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import ffi, fill, lib
+from ._library import ffi, fill, lib, whole
+from ._matrix import Matrix
 from ._structs import AttentionInfo
 
 
@@ -26,24 +28,18 @@ class Attention(Resource):
 
     _word = "attention plan"
 
+    @collective
     def __init__(self, mask, heads, k, *, backward=False, kernel="auto", transport="auto",
                  levels="auto"):
-        options, failed = ffi.new("spmm_attention_options_t *"), None
+        pointer, heads, k = expect(mask, Matrix, "mask")._pointer, whole(heads), whole(k)
+        options = ffi.new("spmm_attention_options_t *")
         options.struct_size = ffi.sizeof("spmm_attention_options_t")
-        try:
-            options.backward = bool(backward)
-            texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
-            options.kernel, options.transport, options.levels = texts
-            ffi.new("int64_t *", heads)
-            ffi.new("int64_t *", k)
-            mask._pointer
-        except (TypeError, ValueError, AttributeError) as error:
-            failed = error
-        mask._context._agree(f"attention() of object {mask._number}", failed, heads=heads, k=k,
-                             backward=bool(backward), kernel=kernel, transport=transport,
-                             levels=levels)
+        options.backward = bool(backward)
+        texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
+        options.kernel, options.transport, options.levels = texts
+        yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_attention_plan_t", lib.spmm_attention_plan_destroy,
-                         (lib.spmm_attention_plan_create, mask._pointer, heads, k, options))
+                         (lib.spmm_attention_plan_create, pointer, heads, k, options))
         #: The mask, heads and k as given.
         self.mask, self.heads, self.k = mask, heads, k
         self._known = {}  # blocks that fit: checks take longer than a launch
@@ -88,6 +84,18 @@ class Attention(Resource):
         kind = "float64" if self.mask.dtype == "float64" else "float32"
         return empty_like(like, seen, (self.mask.info.local_rows, self.heads), kind, "C")
 
+    def _refuse(self, name="execute"):
+        """As that of a `Plan`."""
+        if self.closed:
+            return
+        if name == "gradients":
+            refuse(self._context, lib.spmm_attention_backward, self._pointer, 0.0,
+                   ffi.NULL, REFUSED, *[ffi.NULL, 0] * 2, ffi.NULL, ffi.NULL, 0, *[ffi.NULL] * 5)
+        else:
+            refuse(self._context, lib.spmm_attention, self._pointer, 0.0,
+                   ffi.NULL, REFUSED, *[ffi.NULL, 0] * 3, ffi.NULL, ffi.NULL)
+
+    @product
     def execute(self, Q, K, V, scale=None, stream=None):
         """Attention.  Collective.
 
@@ -108,27 +116,20 @@ class Attention(Resource):
         lse : array, ``(local rows of the mask, heads)``
             Log of the sum of exponentials of each row's scores, which `gradients` takes.
         """
-        pointer = self._pointer
-        try:
-            (q, seen, ldq), (k, _, ldk), (v, _, ldv) = self._seen(
-                [(Q, "Q", False), (K, "K", True), (V, "V", True)])
-            rows, width = self.mask.info.local_rows, self.heads * self.k
-            out = empty_like(Q, seen, (rows, width), self.mask.dtype, "C")
-            sums = self._sums(Q, seen)
-            to, lse = quick_key(out)[0], quick_key(sums)[0]
-            handle = ffi.cast("void *", stream_of(stream, seen))
-            scale = self.k**-0.5 if scale is None else float(scale)
-        except Exception:
-            # A refused call counts as one, so that ranks stay in step.
-            lib.spmm_attention(pointer, 0.0, ffi.NULL, 0, ffi.NULL, 0, ffi.NULL, 0, ffi.NULL, 0,
-                               ffi.NULL, ffi.NULL)
-            raise
-        self._context._call(
-            lib.spmm_attention, pointer, scale, ffi.cast("void *", q), ldq,
-            ffi.cast("void *", k), ldk, ffi.cast("void *", v), ldv,
-            ffi.cast("void *", to), width, ffi.cast("void *", lse), handle)
-        return out, sums
+        self._pointer
+        (q, seen, ldq), (k, _, ldk), (v, _, ldv) = self._seen(
+            [(Q, "Q", False), (K, "K", True), (V, "V", True)])
+        rows, width = self.mask.info.local_rows, self.heads * self.k
+        out = empty_like(Q, seen, (rows, width), self.mask.dtype, "C")
+        sums = self._sums(Q, seen)
+        to, lse = quick_key(out)[0], quick_key(sums)[0]
+        handle = ffi.cast("void *", stream_of(stream, seen))
+        scale = self.k**-0.5 if scale is None else float(scale)
+        q, k, v, to, lse = (ffi.cast("void *", at) for at in (q, k, v, to, lse))
+        return (lib.spmm_attention, (scale, q, ldq, k, ldk, v, ldv, to, width, lse, handle),
+                (out, sums))
 
+    @product
     def gradients(self, Q, K, V, out, lse, dO, scale=None, stream=None):
         """Gradients of Q, K and V from that of O.  Collective; needs option backward.
 
@@ -148,29 +149,22 @@ class Attention(Resource):
         dQ, dK, dV : array
             Of the library that made Q.
         """
-        pointer = self._pointer
-        try:
-            blocks = [(Q, "Q", False), (K, "K", True), (V, "V", True), (out, "O", False),
-                      (dO, "dO", False)]
-            at, seen, _ = zip(*self._seen(blocks, gaps=False))
-            width, rows = self.heads * self.k, self.mask.info.local_rows
-            sums = view(lse, "lse")
-            kind = "float64" if self.mask.dtype == "float64" else "float32"
-            if (sums.shape != (rows, self.heads) or sums.dtype != kind
-                    or sums.on_gpu != self._context._on_gpu and rows
-                    or rows > 1 and leading(sums, "lse", True, rows, self.heads) != self.heads):
-                raise ValueError("lse is not what execute() gave")
-            made = [empty_like(Q, seen[0], (one.shape[0], width), self.mask.dtype, "C")
-                   for one in seen[:3]]
-            to = [ffi.cast("void *", quick_key(one)[0]) for one in made]
-            at = [ffi.cast("void *", one) for one in at]
-            handle = ffi.cast("void *", stream_of(stream, seen[0]))
-            scale = self.k**-0.5 if scale is None else float(scale)
-        except Exception:
-            lib.spmm_attention_backward(pointer, 0.0, *[ffi.NULL, 0] * 3, ffi.NULL, ffi.NULL, 0,
-                                        *[ffi.NULL] * 5)
-            raise
-        self._context._call(
-            lib.spmm_attention_backward, pointer, scale, at[0], width, at[1], width, at[2], width,
-            at[3], at[4], width, ffi.cast("void *", sums.address), *to, handle)
-        return tuple(made)
+        self._pointer
+        blocks = [(Q, "Q", False), (K, "K", True), (V, "V", True), (out, "O", False),
+                  (dO, "dO", False)]
+        at, seen, _ = zip(*self._seen(blocks, gaps=False))
+        width, rows = self.heads * self.k, self.mask.info.local_rows
+        sums = view(lse, "lse")
+        kind = "float64" if self.mask.dtype == "float64" else "float32"
+        if (sums.shape != (rows, self.heads) or sums.dtype != kind
+                or sums.on_gpu != self._context._on_gpu and rows
+                or rows > 1 and leading(sums, "lse", True, rows, self.heads) != self.heads):
+            raise ValueError("lse is not what execute() gave")
+        made = [empty_like(Q, seen[0], (one.shape[0], width), self.mask.dtype, "C")
+                for one in seen[:3]]
+        handle = ffi.cast("void *", stream_of(stream, seen[0]))
+        scale = self.k**-0.5 if scale is None else float(scale)
+        q, k, v, o, do, lse, *to = (
+            ffi.cast("void *", one) for one in (*at, sums.address, *(quick_key(m)[0] for m in made)))
+        return (lib.spmm_attention_backward,
+                (scale, q, width, k, width, v, width, o, do, width, lse, *to, handle), tuple(made))

@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The context, and how what is made from it is released on all ranks alike."""
 import atexit
+import functools
 import threading
 import warnings
-import weakref
 
+from ._collective import Handle, agree, collective, opened
 from ._errors import ArgumentError
 from ._library import check, check_mpi, choice, error, ffi, fill, lib, text
 from ._structs import ComponentInfo, ContextInfo
 
 _DEVICES = {"auto": lib.SPMM_DEVICE_AUTO, "cpu": lib.SPMM_DEVICE_CPU, "cuda": lib.SPMM_DEVICE_CUDA}
-_open = weakref.WeakSet()
-_kept = []  # arrays that MPI may still read after a CommError
+_BUSY = ("another thread, or the log callback, is in a call on this context: one thread at a time "
+         "uses it")
 
 
-class Context:
+def _on_communicator(arguments):
+    """How ranks agree on a context: on the communicator given, or, where a wrong one stands in its
+    place, on the default."""
+    from mpi4py import MPI
+
+    comm = next((x for x in arguments if isinstance(x, MPI.Comm)), MPI.COMM_WORLD)
+    # A rank without a communicator is none of those that make the context.
+    if not MPI.Is_initialized() or comm == MPI.COMM_NULL:
+        return None
+    return functools.partial(agree, MPI.COMM_WORLD if comm.Is_inter() else comm)
+
+
+class Context(Handle):
     """A communicator and the device of this rank.  Collective.
 
     Parameters
@@ -34,8 +47,9 @@ class Context:
     nccl_ctas : int
         Most thread blocks of one exchange of transport nccl; 0: NCCL's choice.
     check : bool
-        Products, too, compare their arguments over the ranks first, as with ``SPMM_CHECK=1``, and
-        so wait for all ranks.
+        Products, too, compare their arguments over the ranks first, in one small reduction, and so
+        wait for all ranks.  With False (and without ``SPMM_CHECK=1``) the exception of a product
+        that one rank refuses is that rank's alone, and the others may wait for it.
     ranks_per_node : int
         > 0: so many successive ranks are taken for a node; 0: those that can share memory.
 
@@ -54,8 +68,9 @@ class Context:
     A context, and all that is made from it, serves one thread at a time.
     """
 
+    @collective(on=_on_communicator)
     def __init__(self, comm=None, device="auto", *, cuda_device=None, log=None, timeout_s=0.0,
-                 nccl_ctas=0, check=False, ranks_per_node=0):
+                 nccl_ctas=0, check=True, ranks_per_node=0):
         from mpi4py import MPI
 
         check_mpi(MPI)
@@ -68,6 +83,10 @@ class Context:
             comm = MPI.COMM_WORLD
         if not isinstance(comm, MPI.Comm):
             raise TypeError(f"comm is a {type(comm).__name__}, not a communicator of mpi4py")
+        if comm == MPI.COMM_NULL or comm.Is_inter():
+            raise ValueError("comm is null or an inter-communicator: give an intra-communicator")
+        if log is not None and not callable(log):
+            raise TypeError(f"log is a {type(log).__name__}: give a function of one line")
         options = ffi.new("spmm_context_options_t *")
         options.struct_size = ffi.sizeof("spmm_context_options_t")
         options.device = choice(device, _DEVICES, "device")
@@ -76,7 +95,9 @@ class Context:
         self._log = log and ffi.callback("spmm_log_fn_t", lambda _, line: log(text(line)))
         options.log = self._log or ffi.NULL
         options.timeout_s, options.nccl_ctas = timeout_s, nccl_ctas
-        options.check, options.ranks_per_node = int(check), ranks_per_node
+        options.check, options.ranks_per_node = int(bool(check)), ranks_per_node
+        self._checks = bool(check)
+        yield f"check={bool(check)}"
         status = lib.spmm_context_create_f(comm.py2f(), options, self._cell)
         if status:
             raise error(status)
@@ -84,7 +105,7 @@ class Context:
         self._info = None
         self.rank, self.size = self.info.rank, self.info.size
         self._on_gpu = self.info.device == "cuda"
-        _open.add(self)
+        opened.add(self)
 
     def __repr__(self):
         if self.closed:
@@ -108,6 +129,10 @@ class Context:
     def comm(self):
         """The context's own duplicate of the communicator."""
         return self._comm
+
+    @property
+    def _context(self):
+        return self if hasattr(self, "_comm") else None
 
     @property
     def _pointer(self):
@@ -136,7 +161,7 @@ class Context:
         self._release(list(self._held))
         check(lib.spmm_context_destroy(self._cell))
         self._comm.Free()
-        _open.discard(self)
+        opened.discard(self)
 
     def __enter__(self):
         return self
@@ -153,8 +178,7 @@ class Context:
     def _call(self, function, *arguments):
         """A call of the library: by one thread at a time, without Python's global lock."""
         if not self._lock.acquire(False):
-            raise ArgumentError("another thread, or the log callback, is in a call on this context:"
-                                " one thread at a time uses it")
+            raise ArgumentError(_BUSY)
         try:
             status = function(*arguments)
         finally:
@@ -162,33 +186,22 @@ class Context:
         if status:
             raise error(status, self._cell[0])
 
-    def _agree(self, what, failed=None, closing=False, **arguments):
-        """In front of a collective call of the library, collective itself: raises on all ranks
-        where one has failed or they call different things; releases what all ranks have dropped."""
+    def _meet(self, what, failed=None):
+        """Raises on all ranks where one has failed or they call different things.  Collective."""
         if self.closed:
-            raise ArgumentError("the context is closed")
+            raise ArgumentError("the context is closed") if failed is None else failed
+        if self._lock.locked():  # the other ranks are in that call, not in this one
+            raise ArgumentError(_BUSY)
+        agree(self._comm, what, failed)
+
+    def _agree(self, what, failed=None, closing=False):
+        """In front of a collective call of the library but a product: as `_meet`, and releases what
+        all ranks have dropped."""
+        self._meet(what, failed)
         if self.size == 1:
             self._release(list(self._dropped))
-            if failed is not None:
-                raise failed
             return
-        report = failed and (isinstance(failed, TypeError), str(failed))
-        every = self._comm.allgather((report, what, arguments, list(self._dropped)))
-        if failed is not None:
-            raise failed
-        for rank, (report, *_) in enumerate(every):
-            if report:
-                raise (TypeError if report[0] else ArgumentError)(f"rank {rank}: {report[1]}")
-        _, first, values, _ = every[0]
-        for rank, (_, other, others, _) in enumerate(every):
-            if other != first:
-                raise ArgumentError(f"ranks call different things: rank 0 {first}, rank {rank} "
-                                    f"{other}")
-            for name, value in others.items():
-                if value != values[name]:
-                    raise ArgumentError(f"{what}: {name} is {values[name]!r} on rank 0, but "
-                                        f"{value!r} on rank {rank}")
-        dropped = [set(numbers) for *_, numbers in every]
+        dropped = [set(numbers) for numbers in self._comm.allgather(list(self._dropped))]
         differing = sorted(set.union(*dropped) - set.intersection(*dropped))
         if closing and differing:
             holders = [r for r, numbers in enumerate(dropped) if differing[0] not in numbers]
@@ -207,7 +220,7 @@ class Context:
             self._dropped.discard(number)
 
 
-class Resource:
+class Resource(Handle):
     """What is made from a context, and released in step with the other ranks."""
 
     def __init__(self, ctx, kind, destroy, create):
@@ -263,7 +276,7 @@ class Resource:
 
 @atexit.register
 def _warn_of_open_contexts():
-    for ctx in list(_open):
+    for ctx in list(opened):
         if ctx.size == 1:
             ctx.close()
         else:

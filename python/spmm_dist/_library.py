@@ -137,6 +137,17 @@ def type_name(dtype):
     return name
 
 
+def whole(value, kind="int64_t"):
+    """A number as C takes it.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        where it is no whole number, or too large
+    """
+    return int(ffi.new(kind + " *", value)[0])
+
+
 def choice(value, names, what):
     """The constant that a word names; `names` maps words to constants."""
     try:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse matrix."""
 import os
+import warnings
 
 import numpy as np
 
 from ._arrays import ranges, view
-from ._context import Resource
-from ._library import SIZES, TYPES, as_dict, ffi, fill, lib, type_name
+from ._collective import collective, expect
+from ._context import Context, Resource
+from ._errors import ArgumentError
+from ._library import SIZES, TYPES, as_dict, ffi, fill, lib, type_name, whole
 from ._structs import MatrixInfo, ScaleInfo
 
 _VALUES = tuple(SIZES)[1:]
@@ -16,7 +19,7 @@ def _csr_arrays(rows):
     """(indptr, indices, data, columns or None) of whatever holds CSR rows."""
     if isinstance(rows, (tuple, list)) and len(rows) == 3:
         return (*rows, None)
-    if hasattr(rows, "crow_indices"):
+    if str(getattr(rows, "layout", "")) == "torch.sparse_csr":
         return rows.crow_indices(), rows.col_indices(), rows.values(), rows.shape[1]
     if getattr(rows, "format", None) == "csr":  # SciPy, CuPy
         return rows.indptr, rows.indices, rows.data, rows.shape[1]
@@ -36,6 +39,7 @@ class Matrix(Resource):
     def __init__(self, ctx, call, *arguments):
         super().__init__(ctx, "spmm_matrix_t", lib.spmm_matrix_destroy,
                          (call, ctx._pointer, *arguments))
+        self._updates = 0  # of values
         self._by_rows = call is not lib.spmm_matrix_create_cvse  # the order of values
         #: MatrixInfo: the shape, and this rank's part
         self.info = MatrixInfo(**fill("spmm_matrix_info_t", lib.spmm_matrix_get_info,
@@ -61,6 +65,7 @@ class Matrix(Resource):
         return self.info.nnz
 
     @classmethod
+    @collective
     def from_csr(cls, ctx, rows, *, local_cols=None):
         """This rank's rows.  Collective; the arrays are local and copied.
 
@@ -83,16 +88,28 @@ class Matrix(Resource):
         ArgumentError
             names row and entry where indices break the rules
         """
-        call, arguments, failed, keep = None, None, None, None
-        try:
-            *keep, columns = _csr_arrays(rows)
-            call, arguments = cls._csr_arguments(*keep)
-        except (TypeError, ValueError, AttributeError) as error:
-            failed, columns = error, None
-        ctx._agree("Matrix.from_csr()", failed)
+        expect(ctx, Context, "ctx")
+        *keep, columns = _csr_arrays(rows)  # what frameworks make of rows lives until the call
+        columns = None if columns is None else whole(columns)
+        call, (count, *arguments) = cls._csr_arguments(*keep)
+        local_cols = None if local_cols is None else whole(local_cols)
+        yield "without local_cols" if local_cols is None else "with local_cols"
+        every = ctx._comm.allgather((count, columns))
+        known = [(c, rank) for rank, (_, c) in enumerate(every) if c is not None]
+        for other, rank in known:
+            if other != known[0][0]:
+                raise ArgumentError(f"the rows have {known[0][0]} columns on rank {known[0][1]}, "
+                                    f"but {other} on rank {rank}: give those of the whole matrix")
+        if ctx.size > 1 and count > 0 and all(r == c for r, c in every):
+            warnings.warn(f"all {ctx.size} ranks give {count} rows of {count} columns, which makes "
+                          f"a matrix of {ctx.size * count} rows: of one whole matrix S, give this "
+                          "rank's rows, S[first:last]", UserWarning, stacklevel=3)
         if local_cols is None:
-            local_cols = cls._own_columns(ctx, arguments[0], columns)
-        return cls(ctx, call, arguments[0], local_cols, *arguments[1:])
+            local_cols = count
+            if known and known[0][0] != sum(r for r, _ in every):
+                least, extra = divmod(known[0][0], ctx.size)
+                local_cols = least + (ctx.rank < extra)
+        return cls(ctx, call, count, local_cols, *arguments)
 
     @staticmethod
     def _csr_arguments(indptr, indices, data):
@@ -115,17 +132,8 @@ class Matrix(Resource):
         return call, (seen[0].shape[0] - 1, ffi.cast(index, pointer), ffi.cast(index, address),
                       ffi.cast("void *", values), TYPES[seen[2].dtype])
 
-    @staticmethod
-    def _own_columns(ctx, rows, columns):
-        """Collective."""
-        every = ctx._comm.allgather((rows, columns))
-        known = [c for _, c in every if c is not None]
-        if not known or known[0] == sum(r for r, _ in every):
-            return rows
-        whole, extra = divmod(known[0], ctx.size)
-        return whole + (ctx.rank < extra)
-
     @classmethod
+    @collective
     def from_blocks(cls, ctx, block_ptr, col_idx, values, *, vector, width=1, n_rows,
                     local_cols=None):
         """This rank's blocks of `vector` rows by `width` columns.  Collective.
@@ -147,28 +155,26 @@ class Matrix(Resource):
         local_cols : int, optional
             Columns that this rank owns; default `n_rows`.
         """
-        failed = pointers = None
-        try:
-            seen = view(values, "values")
-            blocks = len(col_idx)
-            # A number of rows that vectors do not divide is the library's to refuse.
-            rows = -(-n_rows // vector) + 1 if n_rows % vector == 0 else None
-            pointers = (ranges(view(block_ptr, "block_ptr"), "block_ptr", rows, ("int64",)),
-                        ranges(view(col_idx, "col_idx"), "col_idx", None, ("int64",)),
-                        ranges(seen, "values", blocks * width * vector, _VALUES))
-            if rows and not view(block_ptr, "block_ptr").on_gpu and block_ptr[-1] != blocks:
-                raise ValueError(f"block_ptr ends with {block_ptr[-1]}, but there are {blocks} "
-                                 "blocks")
-        except (TypeError, ValueError, ZeroDivisionError) as error:
-            failed = error
-        ctx._agree("Matrix.from_blocks()", failed)
-        return cls(ctx, lib.spmm_matrix_create_cvse, n_rows,
-                   n_rows if local_cols is None else local_cols, vector, width,
+        expect(ctx, Context, "ctx")
+        vector, width, n_rows = whole(vector), whole(width), whole(n_rows)
+        local_cols = n_rows if local_cols is None else whole(local_cols)
+        seen = view(values, "values")
+        blocks = len(col_idx)
+        # A number of rows that vectors do not divide is the library's to refuse.
+        rows = -(-n_rows // vector) + 1 if n_rows % vector == 0 else None
+        pointers = (ranges(view(block_ptr, "block_ptr"), "block_ptr", rows, ("int64",)),
+                    ranges(view(col_idx, "col_idx"), "col_idx", None, ("int64",)),
+                    ranges(seen, "values", blocks * width * vector, _VALUES))
+        if rows and not view(block_ptr, "block_ptr").on_gpu and block_ptr[-1] != blocks:
+            raise ValueError(f"block_ptr ends with {block_ptr[-1]}, but there are {blocks} blocks")
+        yield ""
+        return cls(ctx, lib.spmm_matrix_create_cvse, n_rows, local_cols, vector, width,
                    ffi.cast("const int64_t *", pointers[0]),
                    ffi.cast("const int64_t *", pointers[1]), ffi.cast("void *", pointers[2]),
                    TYPES[seen.dtype])
 
     @classmethod
+    @collective
     def read(cls, ctx, path, dtype="auto", seed=0):
         """A matrix from a file.  Collective; rows are split evenly by entries.
 
@@ -187,9 +193,10 @@ class Matrix(Resource):
         FileError
             for a missing or malformed file, with the line where there is one
         """
-        return cls._by_text(ctx, lib.spmm_matrix_read, "Matrix.read", path, dtype, seed)
+        return (yield from cls._by_text(ctx, lib.spmm_matrix_read, path, dtype, seed))
 
     @classmethod
+    @collective
     def generate(cls, ctx, spec, dtype="float64", seed=0):
         """A matrix by a generator, the same for any number of ranks.  Collective.
 
@@ -202,19 +209,16 @@ class Matrix(Resource):
         dtype : str or dtype
         seed : int
         """
-        return cls._by_text(ctx, lib.spmm_matrix_generate, "Matrix.generate", spec, dtype, seed)
+        return (yield from cls._by_text(ctx, lib.spmm_matrix_generate, spec, dtype, seed))
 
     @classmethod
-    def _by_text(cls, ctx, call, name, what, dtype, seed):
-        failed = None
-        try:
-            what, dtype = os.fspath(what), type_name(dtype)
-            what = what if isinstance(what, bytes) else os.fsencode(what)
-        except (TypeError, ValueError) as error:
-            failed = error
-        ctx._agree(f"{name}()", failed, text=what, dtype=dtype, seed=seed)
+    def _by_text(cls, ctx, call, what, dtype, seed):
+        expect(ctx, Context, "ctx")
+        what, dtype, seed = os.fsencode(what), type_name(dtype), whole(seed, "uint64_t")
+        yield ""
         return cls(ctx, call, what, TYPES[dtype], seed)
 
+    @collective
     def write(self, path, format=None):
         """Write the matrix to a file that `read` reads.  Collective; all ranks write.
 
@@ -231,14 +235,10 @@ class Matrix(Resource):
         FileError
             where the file cannot be written
         """
-        failed = None
-        try:
-            path = os.fsencode(path)
-            name = ffi.NULL if format is None else ffi.new("char[]", os.fsencode(format))
-        except (TypeError, ValueError) as error:
-            failed = error
-        self._context._agree(f"write() of object {self._number}", failed, text=path, format=format)
-        self._context._call(lib.spmm_matrix_write, self._pointer, path, name)
+        pointer, path = self._pointer, os.fsencode(path)
+        name = ffi.NULL if format is None else ffi.new("char[]", os.fsencode(format))
+        yield f"object {self._number}"
+        self._context._call(lib.spmm_matrix_write, pointer, path, name)
 
     def csr(self):
         """This rank's rows: ``(indptr, indices, data)``, copies in host memory with the columns of
@@ -259,6 +259,7 @@ class Matrix(Resource):
         `ArgumentError`."""
         self._context._call(lib.spmm_matrix_drop_entries, self._pointer)
 
+    @collective
     def update_values(self, values):
         """New values, same pattern, in the order of the arrays given at creation, of `csr` where
         the matrix was read or generated.  Collective; refills every plan made from the matrix.
@@ -268,14 +269,11 @@ class Matrix(Resource):
         values : array, ``(info.local_nnz,)``
             of the matrix's type, host or device memory, copied
         """
-        failed = address = None
-        try:
-            address = ranges(view(values, "values"), "values", self.info.local_nnz, (self.dtype,))
-        except (TypeError, ValueError) as error:
-            failed = error
-        self._context._agree(f"update_values() of object {self._number}", failed)
-        self._context._call(lib.spmm_matrix_update_values, self._pointer,
-                            ffi.cast("void *", address))
+        pointer = self._pointer
+        address = ranges(view(values, "values"), "values", self.info.local_nnz, (self.dtype,))
+        yield f"object {self._number}"
+        self._updates += 1
+        self._context._call(lib.spmm_matrix_update_values, pointer, ffi.cast("void *", address))
 
     def scale(self, n, ranks, *, ranks_per_node=0, column_groups=0, flat=False, partition=None,
               objective=None, imbalance=0.0, seed=0):
@@ -313,20 +311,23 @@ class Matrix(Resource):
         self._context._call(lib.spmm_matrix_scale, self._pointer, n, options, info)
         return ScaleInfo(**as_dict(info))
 
-    def plan(self, n, **options):
-        """Prepare ``C = alpha op(A) B + beta C``; see `Plan` for the options.  Collective."""
+    def plan(self, *n, **options):
+        """``plan(n, **options)``: prepare ``C = alpha op(A) B + beta C``; see `Plan` for the options.
+        Collective."""
         from ._plan import Plan
 
-        return Plan(self, n, **options)
+        return Plan(self, *n, **options)
 
-    def sddmm(self, k, **options):
-        """Prepare products sampled at the entries of this matrix; see `Sddmm`.  Collective."""
+    def sddmm(self, *k, **options):
+        """``sddmm(k, **options)``: prepare products sampled at the entries of this matrix; see
+        `Sddmm`.  Collective."""
         from ._sddmm import Sddmm
 
-        return Sddmm(self, k, **options)
+        return Sddmm(self, *k, **options)
 
-    def attention(self, heads, k, **options):
-        """Prepare attention at the entries of this matrix; see `Attention`.  Collective."""
+    def attention(self, *heads_and_k, **options):
+        """``attention(heads, k, **options)``: prepare attention at the entries of this matrix; see
+        `Attention`.  Collective."""
         from ._attention import Attention
 
-        return Attention(self, heads, k, **options)
+        return Attention(self, *heads_and_k, **options)

@@ -7,9 +7,10 @@ import typing
 import numpy as np
 
 from ._arrays import empty_like, leading, quick_key, ranges, stream_of, view
-from ._context import Resource, _kept
-from ._errors import CommError
-from ._library import TYPES, choice, ffi, fill, lib, text, type_name
+from ._collective import REFUSED, collective, expect, product, refuse
+from ._context import Resource
+from ._library import TYPES, choice, ffi, fill, lib, text, type_name, whole
+from ._matrix import Matrix
 from ._structs import LayoutInfo, PlanStats, Span
 
 _OPS = {"n": lib.SPMM_OP_N, "t": lib.SPMM_OP_T, "h": lib.SPMM_OP_H}
@@ -101,13 +102,15 @@ class Plan(Resource):
 
     _word = "plan"
 
+    @collective
     def __init__(self, A, n, *, op="n", layout="row", compute="auto", c_type="auto", b_type="auto",
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
                  tune="use", reproducible=False, column_groups=0, levels="auto",
                  cover="auto", halo_type="auto", balance="auto", use_fewer_ranks=False):
-        options, failed = ffi.new("spmm_plan_options_t *"), None
+        pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
+        options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
         texts = []  # live until the call
 
@@ -115,41 +118,27 @@ class Plan(Resource):
             texts.append(ffi.NULL if value is None else ffi.new("char[]", os.fsencode(value)))
             return texts[-1]
 
-        try:
-            options.op = choice(op, _OPS, "op")
-            options.layout = choice(layout, _LAYOUTS, "layout")
-            options.compute = choice(compute, _COMPUTES, "compute")
-            options.c_type, options.b_type = TYPES[type_name(c_type)], TYPES[type_name(b_type)]
-            options.partition, options.objective = word(partition), word(objective)
-            options.engine, options.transport = word(engine), word(transport)
-            options.reorder, options.schedule = word(reorder), word(schedule)
-            options.tune, options.levels = word(tune), word(levels)
-            options.cover, options.balance = word(cover), word(balance)
-            options.use_fewer_ranks = bool(use_fewer_ranks)
-            options.halo_type = TYPES[type_name(halo_type)]
-            options.column_groups = (lib.SPMM_COLUMN_GROUPS_AUTO if column_groups == "auto"
-                                     else column_groups)
-            options.imbalance, options.seed, options.executes = imbalance, seed, executes
-            options.deterministic, options.profile = bool(deterministic), bool(profile)
-            options.no_autotune, options.graph = bool(no_autotune), bool(graph)
-            options.exact_nonfinite = bool(exact_nonfinite)
-            options.reproducible = bool(reproducible)
-            ffi.new("int64_t *", n)
-            A._pointer
-        except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            failed = error
-        A._context._agree(f"plan() of object {A._number}", failed, n=n, op=op, layout=layout,
-                          compute=compute, c_type=str(c_type), b_type=str(b_type),
-                          partition=partition, objective=objective, imbalance=imbalance,
-                          engine=engine, transport=transport, deterministic=bool(deterministic),
-                          seed=seed, reorder=reorder, executes=executes, schedule=schedule,
-                          graph=bool(graph), exact_nonfinite=bool(exact_nonfinite), tune=tune,
-                          reproducible=bool(reproducible),
-                          column_groups=column_groups, levels=levels, cover=cover,
-                          halo_type=str(halo_type), balance=balance,
-                          use_fewer_ranks=bool(use_fewer_ranks))
+        options.op = choice(op, _OPS, "op")
+        options.layout = choice(layout, _LAYOUTS, "layout")
+        options.compute = choice(compute, _COMPUTES, "compute")
+        options.c_type, options.b_type = TYPES[type_name(c_type)], TYPES[type_name(b_type)]
+        options.partition, options.objective = word(partition), word(objective)
+        options.engine, options.transport = word(engine), word(transport)
+        options.reorder, options.schedule = word(reorder), word(schedule)
+        options.tune, options.levels = word(tune), word(levels)
+        options.cover, options.balance = word(cover), word(balance)
+        options.use_fewer_ranks = bool(use_fewer_ranks)
+        options.halo_type = TYPES[type_name(halo_type)]
+        options.column_groups = (lib.SPMM_COLUMN_GROUPS_AUTO if column_groups == "auto"
+                                 else column_groups)
+        options.imbalance, options.seed, options.executes = imbalance, seed, executes
+        options.deterministic, options.profile = bool(deterministic), bool(profile)
+        options.no_autotune, options.graph = bool(no_autotune), bool(graph)
+        options.exact_nonfinite = bool(exact_nonfinite)
+        options.reproducible = bool(reproducible)
+        yield f"of object {A._number}"
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
-                         (lib.spmm_plan_create, A._pointer, n, options))
+                         (lib.spmm_plan_create, pointer, n, options))
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
         self._is_row, self._groups = layout == "row", self.stats.column_groups
@@ -212,6 +201,13 @@ class Plan(Resource):
             known[key[1]] = columns, ld, seen
         return seen.address, columns, ld, seen
 
+    def _refuse(self, name="execute"):
+        """Tell the library that this rank refuses a product: it counts as one all the same."""
+        if not self.closed:
+            refuse(self._context, lib.spmm_execute, self._pointer, REFUSED, 0.0, ffi.NULL, 0, 0.0,
+                   ffi.NULL, 0, ffi.NULL)
+
+    @product
     def execute(self, B, C=None, alpha=1.0, beta=0.0, stream=None):
         """``C = alpha op(A) B + beta C``.  Collective.
 
@@ -238,57 +234,46 @@ class Plan(Resource):
         Raises
         ------
         TypeError, ValueError
-            B or C do not fit.  Other ranks that were not refused wait for this one's next call,
-            or until the context's timeout.
+            B or C do not fit; on the other ranks an `ArgumentError` that names this one, unless
+            the context does not check products.
         CommError
             A rank is late, gone or out of step.
         """
-        pointer = self._pointer
-        try:
-            at, n, ldb, seen = self._take(B, "B")
-            if C is None:
-                if beta != 0:
-                    raise ValueError(f"beta is {beta}, but there is no C to be multiplied by it")
-                C = empty_like(B, seen, (self._c_rows,) + seen.shape[1:], self._c_type,
-                               "C" if self._is_row else "F")
-            to, columns, ldc, _ = self._take(C, "C")
-            if columns != n:
-                raise ValueError(f"C has shape {view(C, 'C').shape}, but B has {n} columns")
-            on = B.get_device() if seen.on_gpu and seen.framework == "torch" else None
-            handle = stream_of(stream, seen, on)
-            scaled = False
-            if type(alpha) is not float or type(beta) is not float:
-                scaled = isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX)
-                if scaled and self._sum_type is None:
+        self._pointer
+        at, n, ldb, seen = self._take(B, "B")
+        if C is None:
+            if beta != 0:
+                raise ValueError(f"beta is {beta}, but there is no C to be multiplied by it")
+            C = empty_like(B, seen, (self._c_rows,) + seen.shape[1:], self._c_type,
+                           "C" if self._is_row else "F")
+        to, columns, ldc, _ = self._take(C, "C")
+        if columns != n:
+            raise ValueError(f"C has shape {view(C, 'C').shape}, but B has {n} columns")
+        on = B.get_device() if seen.on_gpu and seen.framework == "torch" else None
+        handle, call = stream_of(stream, seen, on), self._execute
+        if type(alpha) is not float or type(beta) is not float:
+            if isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX):
+                if self._sum_type is None:
                     raise TypeError(f"alpha is {alpha} and beta {beta}, but A is real: so are they")
-                if not scaled:
-                    alpha, beta = float(alpha), float(beta)
-        except Exception:
-            # A refused call counts as one, so that ranks stay in step.
-            lib.spmm_execute(pointer, 0, 0.0, ffi.NULL, 0, 0.0, ffi.NULL, 0, ffi.NULL)
-            raise
-        try:
-            if scaled:
                 alpha, beta = (ffi.new(self._sum_type, [complex(x).real, complex(x).imag])
                                for x in (alpha, beta))
                 call = self._execute_scaled
             else:
-                call = self._execute
-            self._context._call(call, pointer, n, alpha, at, ldb, beta, to, ldc, handle)
-        except CommError:
-            _kept.append((B, C))  # MPI may still read B
-            raise
-        return C
+                alpha, beta = float(alpha), float(beta)
+        return call, (n, alpha, at, ldb, beta, to, ldc, handle), C
 
+    @product
     def __matmul__(self, B):
         """``op(A) @ B``, in an array made by the library that made B; see `execute`."""
-        return self.execute(B)
+        return Plan.execute.__wrapped__(self, B)
 
+    @collective
     def resync(self):
         """Are all ranks in step, having refused the same number of products?  Collective; a
         `CommError` where they are not."""
-        self._context._agree(f"resync() of object {self._number}")
-        self._context._call(lib.spmm_plan_resync, self._pointer)
+        pointer = self._pointer
+        yield f"object {self._number}"
+        self._context._call(lib.spmm_plan_resync, pointer)
 
     def update_values(self, values, stream=None):
         """New values for this plan alone, in the order of `stream`.  Local.
@@ -312,6 +297,7 @@ class Plan(Resource):
                             ffi.cast("void *", address),
                             ffi.cast("void *", stream_of(stream, seen)))
 
+    @collective
     def scatter(self, operand, src, dst=None, stream=None):
         """Move a block from the caller's distribution to the plan's.  Collective; done when it
         returns.
@@ -327,11 +313,12 @@ class Plan(Resource):
         -------
         dst
         """
-        return self._move(lib.spmm_plan_scatter, "scatter", operand, src, dst, stream)
+        return (yield from self._move(lib.spmm_plan_scatter, "scatter", operand, src, dst, stream))
 
+    @collective
     def gather(self, operand, src, dst=None, stream=None):
         """The way back: ``(local_rows, n)`` to ``(original_rows, n)``; see `scatter`."""
-        return self._move(lib.spmm_plan_gather, "gather", operand, src, dst, stream)
+        return (yield from self._move(lib.spmm_plan_gather, "gather", operand, src, dst, stream))
 
     def _columns(self, n):
         """Of n columns, those of this rank's column group."""
@@ -351,38 +338,35 @@ class Plan(Resource):
         return n
 
     def _move(self, call, name, operand, src, dst, stream):
-        failed = n = None
-        try:
-            which = choice(operand, _OPERANDS, "operand")
-            info = getattr(self.layout, operand)
-            rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
-            dtype = self._b_type if operand == "B" else self._c_type
-            shape = view(src, "src").shape
-            width = n = other = shape[1] if len(shape) == 2 else 1
-            if self._groups > 1 and name == "scatter":
-                other = self._columns(n)
-            elif self._groups > 1:
-                n = other = self._columns_of_all(width, dst)
-            seen, ld_src = self._block(src, "src", rows[0], width, dtype)
-            if dst is None:
-                dst = empty_like(src, seen, (rows[1],) + shape[1:] if self._groups <= 1 else
-                                 (rows[1], other), dtype, "C" if self._is_row else "F")
-            out, ld_dst = self._block(dst, "dst", rows[1], other, dtype)
-            if not out.writable:
-                raise ValueError("dst is read-only")
-            handle = ffi.cast("void *", stream_of(stream, seen))
-        except Exception as error:
-            failed = error
-        # Without columns a rank fails, and the others with it: only names are compared then.
-        self._context._agree(f"{name}({operand!r}) of object {self._number}", failed)
-        self._context._call(call, self._pointer, which, n, ffi.cast("void *", seen.address),
-                            ld_src, ffi.cast("void *", out.address), ld_dst, handle)
+        pointer, which = self._pointer, choice(operand, _OPERANDS, "operand")
+        info = getattr(self.layout, operand)
+        rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
+        dtype = self._b_type if operand == "B" else self._c_type
+        shape = view(src, "src").shape
+        width = n = other = shape[1] if len(shape) == 2 else 1
+        if self._groups > 1 and name == "scatter":
+            other = self._columns(n)
+        elif self._groups > 1:
+            n = other = self._columns_of_all(width, dst)
+        seen, ld_src = self._block(src, "src", rows[0], width, dtype)
+        if dst is None:
+            dst = empty_like(src, seen, (rows[1],) + shape[1:] if self._groups <= 1 else
+                             (rows[1], other), dtype, "C" if self._is_row else "F")
+        out, ld_dst = self._block(dst, "dst", rows[1], other, dtype)
+        if not out.writable:
+            raise ValueError("dst is read-only")
+        handle = ffi.cast("void *", stream_of(stream, seen))
+        yield f"{operand!r}, object {self._number}"
+        self._context._call(call, pointer, which, n, ffi.cast("void *", seen.address), ld_src,
+                            ffi.cast("void *", out.address), ld_dst, handle)
         return dst
 
+    @collective
     def write_partition(self, path):
         """Write the part of every row, to be read back with partition "file:PATH".  Collective."""
-        self._context._agree(f"write_partition({os.fspath(path)!r}) of object {self._number}")
-        self._context._call(lib.spmm_plan_write_partition, self._pointer, os.fsencode(path))
+        pointer, path = self._pointer, os.fsencode(path)
+        yield f"object {self._number}"
+        self._context._call(lib.spmm_plan_write_partition, pointer, path)
 
     @property
     def stats(self):
@@ -414,6 +398,7 @@ class Plan(Resource):
                             ffi.from_buffer("int64_t[]", rows))
         return rows
 
+    @collective
     def halo(self):
         """The rows of B that this rank needs of other ranks; with op "t" and "h", unless the plan
         is reproducible, the rows of C of other ranks to which it adds.  Collective.
@@ -423,9 +408,9 @@ class Plan(Resource):
         numpy.ndarray of int64, ``(stats.halo_rows,)``, of rows of C ``(stats.mirror_rows,)``
             Original indices, rank after rank, ascending for each.
         """
-        self._context._agree(f"halo() of object {self._number}")
         stats = self.stats
         rows = np.zeros(stats.mirror_rows if self._adds else stats.halo_rows, np.int64)
+        yield f"object {self._number}"
         self._context._call(lib.spmm_plan_get_halo, self._pointer,
                             ffi.from_buffer("int64_t[]", rows))
         return rows
@@ -444,6 +429,7 @@ class Plan(Resource):
             with open(name, encoding="utf-8", errors="replace") as report:
                 return report.read()
 
+    @collective
     def plot(self):
         """Who sends how many rows to whom, and when each phase of the last product ran on each
         rank.  Collective.
@@ -455,6 +441,6 @@ class Plan(Resource):
         """
         from ._plot import draw
 
-        self._context._agree(f"plot() of object {self._number}")
-        return draw(self._context._comm.allgather(
-            ([(s.phase, s.from_s, s.to_s) for s in self.timeline()], self.traffic().tolist())))
+        mine = [(s.phase, s.from_s, s.to_s) for s in self.timeline()], self.traffic().tolist()
+        yield f"object {self._number}"
+        return draw(self._context._comm.allgather(mine))

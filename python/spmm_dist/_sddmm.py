@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sampled dense-dense products."""
 from ._arrays import empty_like, leading, ranges, stream_of, view
+from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import TYPES, ffi, fill, lib, type_name
+from ._library import TYPES, ffi, fill, lib, type_name, whole
+from ._matrix import Matrix
 from ._structs import SddmmInfo
 
 
@@ -24,22 +26,18 @@ class Sddmm(Resource):
 
     _word = "sddmm plan"
 
+    @collective
     def __init__(self, mask, k, *, s_type="auto", kernel="auto", transport="auto",
                  levels="auto"):
-        options, failed = ffi.new("spmm_sddmm_options_t *"), None
+        pointer, k = expect(mask, Matrix, "mask")._pointer, whole(k)
+        options = ffi.new("spmm_sddmm_options_t *")
         options.struct_size = ffi.sizeof("spmm_sddmm_options_t")
-        try:
-            options.s_type = TYPES[type_name(s_type)]
-            texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
-            options.kernel, options.transport, options.levels = texts
-            ffi.new("int64_t *", k)
-            mask._pointer
-        except (TypeError, ValueError, AttributeError) as error:
-            failed = error
-        mask._context._agree(f"sddmm() of object {mask._number}", failed, k=k, kernel=kernel,
-                             s_type=str(s_type), transport=transport, levels=levels)
+        options.s_type = TYPES[type_name(s_type)]
+        texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
+        options.kernel, options.transport, options.levels = texts
+        yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_sddmm_plan_t", lib.spmm_sddmm_plan_destroy,
-                         (lib.spmm_sddmm_plan_create, mask._pointer, k, options))
+                         (lib.spmm_sddmm_plan_create, pointer, k, options))
         #: The mask and k as given.
         self.mask, self.k = mask, k
         self._s_type = mask.dtype if s_type == "auto" else type_name(s_type)
@@ -50,6 +48,13 @@ class Sddmm(Resource):
         return SddmmInfo(**fill("spmm_sddmm_info_t", lib.spmm_sddmm_plan_get_info, self._pointer,
                                 ctx=self._context._pointer))
 
+    def _refuse(self, name="execute"):
+        """As that of a `Plan`."""
+        if not self.closed:
+            refuse(self._context, lib.spmm_sddmm, self._pointer, REFUSED, 0.0, ffi.NULL, 0,
+                   ffi.NULL, 0, 0.0, ffi.NULL, ffi.NULL)
+
+    @product
     def execute(self, X, Y, S=None, alpha=1.0, beta=0.0, stream=None):
         """``S_e = alpha <X_i, Y_j> + beta S_e``.  Collective.
 
@@ -67,36 +72,29 @@ class Sddmm(Resource):
         -------
         S
         """
-        pointer, on_gpu, info = self._pointer, self._context._on_gpu, self.mask.info
-        try:
-            seen = [view(X, "X"), view(Y, "Y")]
-            k = seen[0].shape[1] if len(seen[0].shape) == 2 else 1
-            lds = []
-            for one, what, rows in zip(seen, "XY", (info.local_rows, info.local_cols)):
-                if one.dtype != self.mask.dtype:
-                    raise TypeError(f"{what} holds {one.dtype}, but the mask {self.mask.dtype}")
-                if one.on_gpu != on_gpu and rows:
-                    raise ValueError(f"{what} lies on the {'GPU' if one.on_gpu else 'host'}, but "
-                                     f"the context computes on the {'GPU' if on_gpu else 'host'}")
-                lds.append(leading(one, what, True, rows, k))
-            if S is None:
-                if beta != 0:
-                    raise ValueError(f"beta is {beta}, but there is no S to be multiplied by it")
-                S = empty_like(X, seen[0], (info.local_nnz,), self._s_type, "C")
-            out = view(S, "S")
-            address = ranges(out, "S", info.local_nnz, (self._s_type,), on_gpu)
-            if not out.writable:
-                raise ValueError("S is read-only")
-            handle = ffi.cast("void *", stream_of(stream, seen[0]))
-            alpha, beta = float(alpha), float(beta)
-        except Exception:
-            # A refused call counts as one, so that ranks stay in step.
-            lib.spmm_sddmm(pointer, 0, 0.0, ffi.NULL, 0, ffi.NULL, 0, 0.0, ffi.NULL, ffi.NULL)
-            raise
-        self._context._call(
-            lib.spmm_sddmm, pointer, k, alpha, ffi.cast("void *", seen[0].address), lds[0],
-            ffi.cast("void *", seen[1].address), lds[1], beta, ffi.cast("void *", address), handle)
-        return S
+        self._pointer
+        on_gpu, info = self._context._on_gpu, self.mask.info
+        seen = [view(X, "X"), view(Y, "Y")]
+        k = seen[0].shape[1] if len(seen[0].shape) == 2 else 1
+        lds = []
+        for one, what, rows in zip(seen, "XY", (info.local_rows, info.local_cols)):
+            if one.dtype != self.mask.dtype:
+                raise TypeError(f"{what} holds {one.dtype}, but the mask {self.mask.dtype}")
+            if one.on_gpu != on_gpu and rows:
+                raise ValueError(f"{what} lies on the {'GPU' if one.on_gpu else 'host'}, but the "
+                                 f"context computes on the {'GPU' if on_gpu else 'host'}")
+            lds.append(leading(one, what, True, rows, k))
+        if S is None:
+            if beta != 0:
+                raise ValueError(f"beta is {beta}, but there is no S to be multiplied by it")
+            S = empty_like(X, seen[0], (info.local_nnz,), self._s_type, "C")
+        out = view(S, "S")
+        address = ranges(out, "S", info.local_nnz, (self._s_type,), on_gpu)
+        if not out.writable:
+            raise ValueError("S is read-only")
+        handle = ffi.cast("void *", stream_of(stream, seen[0]))
+        x, y, s = (ffi.cast("void *", at) for at in (seen[0].address, seen[1].address, address))
+        return lib.spmm_sddmm, (k, float(alpha), x, lds[0], y, lds[1], float(beta), s, handle), S
 
     def softmax(self, S, P=None, scale=1.0, stream=None):
         """``P = softmax(scale S)`` over the entries of each row.  Local.

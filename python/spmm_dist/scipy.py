@@ -11,6 +11,8 @@ SciPy's LOBPCG runs unchanged on every rank, on this rank's rows alone: `RowBloc
 products sums over all ranks, and `Operator` its products those of the plan.  SciPy computes on the
 host: for a plan on GPUs, `Operator` moves rows there and back.
 """
+import functools
+import inspect
 import warnings
 
 import numpy as np
@@ -18,6 +20,8 @@ import scipy.sparse.linalg
 from mpi4py import MPI
 
 from ._arrays import fetched, moved
+from ._collective import Handle, agree, collective, expect
+from ._plan import Plan
 
 _ALONG_ROWS = {np.add, np.maximum, np.minimum}
 # Functions of NumPy that end in methods or ufuncs, which know what to do.
@@ -32,11 +36,17 @@ def _extreme(ufunc, dtype):
     return not least if dtype.kind == "b" else -np.inf if least else np.inf
 
 
-def _over_ranks(x, comm, ufunc=np.add):
-    """The same bits on all ranks, so that all take the same decisions.  Collective."""
+def _over_ranks(part, comm, ufunc=np.add):
+    """What all ranks' `part()` come to: the same bits on all, so that all take the same decisions,
+    or an exception on all.  Collective."""
+    x = failed = None
+    try:
+        x = np.asarray(part(), order="C")
+    except Exception as error:
+        failed = error
+    agree(comm, "" if failed else f"numpy.{ufunc.__name__} of {x.dtype}, shape {x.shape}", failed)
     if ufunc is not np.add:  # MPI has no order of complex numbers
         return ufunc.reduce(comm.allgather(x), 0)
-    x = np.asarray(x, order="C")
     total = np.empty_like(x)
     comm.Reduce(x, total, MPI.SUM, root=0)
     comm.Bcast(total, root=0)
@@ -59,12 +69,17 @@ class RowBlock(np.ndarray):
     """
 
     def __new__(cls, rows, comm):
+        expect(comm, MPI.Comm, "comm")
         made = np.asarray(rows).view(cls)
         made._comm = comm
         return made
 
     def __array_finalize__(self, other):
         self._comm = getattr(other, "_comm", None)
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a RowBlock is not pickled, since it has the rows of one rank of this run: "
+                        "numpy.asarray() of it is")
 
     @property
     def T(self):
@@ -129,25 +144,33 @@ class RowBlock(np.ndarray):
                             "transpose of a RowBlock adds those of all")
         if not isinstance(inputs[1], RowBlock):
             return RowBlock(np.matmul(*plain, **options), self._comm)
-        if inputs[0].ndim != 1 or options:
-            raise TypeError("a RowBlock times a RowBlock: one of them is to be transposed, and out "
-                            "is not for it")
-        return _over_ranks(np.matmul(*plain), self._comm)
+
+        def part():
+            if inputs[0].ndim != 1 or options:
+                raise TypeError("a RowBlock times a RowBlock: one of them is to be transposed, and "
+                                "out is not for it")
+            return np.matmul(*plain)
+
+        return _over_ranks(part, self._comm)
 
     def _reduce(self, ufunc, x, axis=0, out=None, **options):
         axes = {a % x.ndim for a in (range(x.ndim) if axis is None else np.atleast_1d(axis))}
         if 0 not in axes:
             return RowBlock(ufunc.reduce(x, axis, out=out, **options), self._comm)
-        # What methods pass on though nothing is asked for.
-        options = {k: v for k, v in options.items() if v is not None and v is not np._NoValue
-                   and not (k == "where" and v is True)}
-        if (ufunc not in _ALONG_ROWS or out is not None
-                or not options.keys() <= {"keepdims", "dtype"}):
-            raise TypeError(f"numpy.{ufunc.__name__} along the rows of a RowBlock, which are on "
-                            "several ranks: without where, initial and out it may be add, maximum "
-                            "or minimum")
-        initial = {} if len(x) or ufunc is np.add else {"initial": _extreme(ufunc, x.dtype)}
-        return _over_ranks(ufunc.reduce(x, tuple(axes), **options, **initial), self._comm, ufunc)
+
+        def part():
+            # What methods pass on though nothing is asked for.
+            asked = {k: v for k, v in options.items() if v is not None and v is not np._NoValue
+                     and not (k == "where" and v is True)}
+            if (ufunc not in _ALONG_ROWS or out is not None
+                    or not asked.keys() <= {"keepdims", "dtype"}):
+                raise TypeError(f"numpy.{ufunc.__name__} along the rows of a RowBlock, which are on"
+                                " several ranks: without where, initial and out it may be add, "
+                                "maximum or minimum")
+            initial = {} if len(x) or ufunc is np.add else {"initial": _extreme(ufunc, x.dtype)}
+            return ufunc.reduce(x, tuple(axes), **asked, **initial)
+
+        return _over_ranks(part, self._comm, ufunc)
 
 
 def _refused(name):
@@ -179,9 +202,12 @@ class _Columns:
     conjugate = conj
 
     def __matmul__(self, other):
-        if not isinstance(other, RowBlock):
-            raise TypeError("the transpose of a RowBlock is multiplied by a RowBlock")
-        return _over_ranks(np.asarray(self.T).T @ np.asarray(other), self.T._comm)
+        def part():
+            if not isinstance(other, RowBlock):
+                raise TypeError("the transpose of a RowBlock is multiplied by a RowBlock")
+            return np.asarray(self.T).T @ np.asarray(other)
+
+        return _over_ranks(part, self.T._comm)
 
     dot = __matmul__
 
@@ -191,9 +217,12 @@ class _Columns:
         return arguments[0] @ arguments[1]
 
 
-class Operator:
+class Operator(Handle):
     """A plan as solvers call it, like ``scipy.sparse.linalg.LinearOperator``, on blocks of NumPy:
     those of a plan on GPUs are copied there and back, by CuPy or torch.
+
+    On several ranks it multiplies a `RowBlock` and nothing else: a solver that is given this rank's
+    rows as an array would take them for the whole, and find something else on every rank.
 
     Parameters
     ----------
@@ -210,6 +239,9 @@ class Operator:
     """
 
     def __init__(self, plan, adjoint=None):
+        expect(plan, Plan, "plan")
+        if adjoint is not None:
+            expect(adjoint, Plan, "adjoint")
         rows = plan.layout.B.local_rows
         if not np.array_equal(plan.layout.B.global_row, plan.layout.C.global_row):
             raise ValueError("the matrix is not square, or its columns live elsewhere than its "
@@ -217,15 +249,28 @@ class Operator:
         self.plan, self.adjoint = plan, adjoint
         self.shape, self.dtype = (rows, rows), np.dtype(plan._b_type)
 
+    @property
+    def _context(self):
+        return self.plan.context if hasattr(self, "plan") else None
+
     def _apply(self, plan, X):
-        rows, context = np.ascontiguousarray(X, self.dtype), plan.context
-        if context.info.device != "cuda":
-            return RowBlock(plan.execute(rows), context.comm)
-        return RowBlock(fetched(plan.execute(moved(rows, context.info.device_ordinal))),
-                        context.comm)
+        context = plan.context
+        on_gpu = context.info.device == "cuda"
+        try:
+            if context.size > 1 and not isinstance(X, RowBlock):
+                raise TypeError(f"X is a {type(X).__name__}, which has no more than this rank's "
+                                "rows for a solver: use spmm_dist.scipy.lobpcg, or give a RowBlock")
+            rows = np.ascontiguousarray(X, self.dtype)
+            rows = moved(rows, context.info.device_ordinal) if on_gpu else rows
+        except Exception:
+            plan._refuse()
+            raise
+        found = plan.execute(rows)
+        found = fetched(found) if on_gpu else found
+        return RowBlock(found, context.comm) if isinstance(X, RowBlock) else found
 
     def matmat(self, X):
-        """``A X``, a `RowBlock`, of this rank's rows of X.  Collective."""
+        """``A X``, a `RowBlock` of one.  Collective."""
         return self._apply(self.plan, X)
 
     def rmatmat(self, X):
@@ -238,6 +283,7 @@ class Operator:
     rmatvec = rmatmat
 
 
+@collective
 def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **options):
     """``scipy.sparse.linalg.lobpcg`` over all ranks.  Collective.
 
@@ -267,26 +313,44 @@ def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **option
     """
     operator = Operator(plan)
     comm, rows = plan.context.comm, operator.shape[0]
-    failed = None
-    if np.ndim(X) != 2 or np.shape(X)[0] != rows:
-        failed = ValueError(f"X has shape {np.shape(X)}, but it needs the {rows} rows of this rank")
-    elif rows - (0 if Y is None else np.shape(Y)[1]) < 5 * np.shape(X)[1]:
-        failed = ValueError(f"this rank has {rows} rows for {np.shape(X)[1]} columns of X: LOBPCG "
-                            "takes five times as many rows as columns on every rank")
-    plan.context._agree("lobpcg()", failed)
+    X, Y = (None if x is None else np.array(x, operator.dtype) for x in (X, Y))
+    if np.ndim(X) != 2 or len(X) != rows:
+        raise ValueError(f"X has shape {np.shape(X)}, but it needs the {rows} rows of this rank")
+    if Y is not None and (Y.ndim != 2 or len(Y) != rows):
+        raise ValueError(f"Y has shape {Y.shape}, but it needs the {rows} rows of this rank")
+    if rows - (0 if Y is None else Y.shape[1]) < 5 * X.shape[1]:
+        raise ValueError(f"this rank has {rows} rows for {X.shape[1]} columns of X: LOBPCG takes "
+                         "five times as many rows as columns on every rank")
+    inspect.signature(scipy.sparse.linalg.lobpcg).bind(
+        operator, X, tol=tol, verbosityLevel=verbosityLevel, **options)
 
     def wrapped(given):
         if given is None or not callable(given):
-            return given if given is None else Operator(given)
-        return lambda block: RowBlock(given(np.asarray(block)), comm)
+            return None if given is None else Operator(given)
 
+        def preconditioned(block):
+            made = failed = None
+            try:
+                made = RowBlock(given(np.asarray(block)), comm)
+                if made.shape != block.shape:
+                    raise ValueError(f"a function that is given to lobpcg() makes shape "
+                                     f"{made.shape} of {block.shape}")
+            except Exception as error:
+                failed = error
+            agree(comm, "a function that is given to lobpcg()", failed)
+            return made
+
+        return preconditioned
+
+    B, M = wrapped(B), wrapped(M)
+    yield (f"of object {plan._number}, {X.shape[1]} columns, B {type(B)}, M {type(M)}, "
+           f"Y {None if Y is None else Y.shape[1]}, tol={tol!r}, {sorted(options.items())!r}")
     if tol is None:
         tol = np.sqrt(np.finfo(operator.dtype).eps) * plan.matrix.shape[0]
     with warnings.catch_warnings():
         if comm.rank > 0:  # one rank says it
             warnings.simplefilter("ignore")
         values, vectors, *more = scipy.sparse.linalg.lobpcg(
-            operator, RowBlock(np.array(X, operator.dtype), comm), wrapped(B), wrapped(M),
-            None if Y is None else RowBlock(np.array(Y, operator.dtype), comm), tol=tol,
+            operator, RowBlock(X, comm), B, M, None if Y is None else RowBlock(Y, comm), tol=tol,
             verbosityLevel=verbosityLevel if comm.rank == 0 else 0, **options)
     return (values, np.asarray(vectors), *more)

@@ -2,9 +2,11 @@
 """Graphs for training, as far as the examples need them."""
 import numpy as np
 
+from ._collective import collective, expect
 from ._matrix import Matrix
 
 
+@collective
 def repartitioned(A, partition="metis", **options):
     """A square matrix with its rows where a partition wants them, renumbered so that each rank
     again has consecutive rows.  Collective.
@@ -26,12 +28,14 @@ def repartitioned(A, partition="metis", **options):
     order : numpy.ndarray
         the row of A that each of them was
     """
-    ctx = A.context
+    ctx = expect(A, Matrix, "A").context
     if A.shape[0] != A.shape[1]:
         raise ValueError(f"the matrix has {A.shape[0]} rows and {A.shape[1]} columns: it needs as "
                          "many")
     if A.dtype == "bfloat16":
         raise TypeError("NumPy has no bfloat16")
+    indptr, indices, data = A.csr()
+    yield f"of object {A._number}"
     with A.plan(1, partition=partition, no_autotune=True, **options) as plan:
         order = plan.layout.C.global_row
     every = ctx.comm.allgather(order)
@@ -39,7 +43,6 @@ def repartitioned(A, partition="metis", **options):
     number[np.concatenate(every)] = np.arange(A.shape[0])
     for rank, rows in enumerate(every):
         owner[rows] = rank
-    indptr, indices, data = A.csr()
     lengths, first = np.diff(indptr), A.info.first_row
     to = owner[first:first + len(lengths)]
     entry_to = np.repeat(to, lengths)
@@ -50,6 +53,7 @@ def repartitioned(A, partition="metis", **options):
     return (np.concatenate([[0], np.cumsum(lengths)]), number[indices], data), order
 
 
+@collective
 def normalised(A):
     """``D^-1/2 (A + I) D^-1/2`` of the pattern of a square matrix, the adjacency of a GCN (Kipf and
     Welling 2017), whose rows keep their ranks.  Collective.
@@ -64,7 +68,8 @@ def normalised(A):
     Matrix
         of the same type
     """
-    indptr, indices, data = A.csr()
+    indptr, indices, data = expect(A, Matrix, "A").csr()
+    yield f"of object {A._number}"
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) + A.info.first_row
     own = np.arange(A.info.local_rows) + A.info.first_row
     keep = rows != indices

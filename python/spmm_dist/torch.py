@@ -20,13 +20,17 @@ rows: sum them over the ranks (`sum_over_ranks`, on GPUs within `process_group`)
 captures a CUDA graph they raise an `UnsupportedError`.
 """
 import contextlib
+import functools
 
 import torch
 from mpi4py import MPI
 from torch import distributed
 from torch.autograd.function import once_differentiable
 
+from ._attention import Attention
+from ._collective import Handle, agree, collective, expect, of_product
 from ._errors import UnsupportedError
+from ._matrix import Matrix
 
 
 def _eager(function):
@@ -35,7 +39,7 @@ def _eager(function):
     return compiler.disable(function) if hasattr(compiler, "disable") else function
 
 
-class Graph:
+class Graph(Handle):
     """A matrix with the plans that products and their gradients take.  Collective.
 
     Parameters
@@ -51,33 +55,51 @@ class Graph:
         of `Matrix.plan`; the partition is "keep", rows are row-major
     """
 
+    @collective
     def __init__(self, A, n, *, values=True, **options):
+        expect(A, Matrix, "A")._pointer
         for name, only in (("partition", "keep"), ("layout", "row"), ("op", "n")):
             if options.pop(name, only) != only:
                 raise ValueError(f"{name} of a Graph is {only!r}: autograd goes both ways, on the "
                                  "rows of this rank")
-        self.matrix = A
         if values and A.context._on_gpu:
             options.setdefault("engine", "csr-gpu")
+        yield f"of object {A._number}, values={bool(values)}"
+        self.matrix = A
         self._plans = A.plan(n, **options), A.plan(n, op="h", **options)
         self._sddmm = A.sddmm(n) if values and not A.dtype.startswith("complex") else None
         self._given, self._row = False, None
 
-    def _multiply(self, backwards, B, values):
-        """op(A) B, with the values given."""
-        plan = self._plans[backwards]
-        if values is not None:
-            plan.update_values(values)
-            self._given = True
-        elif self._given:
-            raise ValueError("this graph has multiplied with values of its callers, which replace "
-                             "the matrix's: give values each time, or make another Graph")
-        return plan.execute(_rows(B))
+    @property
+    def _context(self):
+        return self.matrix.context if hasattr(self, "matrix") else None
 
-    def _sample(self, X, Y):
+    def _state(self, values):
+        """Of the plans' values: what a product and its gradient must see alike."""
+        return None if values is not None else (self.matrix._updates, self._given)
+
+    def _multiply(self, backwards, prepare):
+        """op(A) B of `prepare()`, which gives the values, None for the matrix's, and B."""
+        plan = self._plans[backwards]
+        with _refused(plan):
+            values, B = prepare()
+            B = _rows(B)
+            if values is not None:
+                plan.update_values(_rows(values))
+                self._given = True
+            elif self._given:
+                raise ValueError("this graph has multiplied with values of its callers, which "
+                                 "replace the matrix's: give values each time, or make another "
+                                 "Graph")
+        return plan.execute(B)
+
+    def _sample(self, prepare):
+        """The SDDMM of the X and Y that `prepare()` gives."""
         if self._sddmm is None:
             raise UnsupportedError("sddmm takes a Graph of a real matrix, made with values=True")
-        return self._sddmm.execute(_rows(X), _rows(Y))
+        with _refused(self._sddmm):
+            X, Y = (_rows(x) for x in prepare())
+        return self._sddmm.execute(X, Y)
 
     def _row_of_entries(self, like):
         """The row of this rank of each entry, made once: by way of the host."""
@@ -92,6 +114,16 @@ class Graph:
         return self._row
 
 
+@contextlib.contextmanager
+def _refused(plan, name="execute"):
+    """What fails here, on the way to a product of the plan, fails the product."""
+    try:
+        yield
+    except Exception:
+        plan._refuse(name)
+        raise
+
+
 def _rows(x):
     """Row-major, as it lies or copied; conjugates and negatives made."""
     x = x.detach().resolve_conj().resolve_neg()
@@ -102,18 +134,26 @@ def _rows(x):
 class _Spmm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, graph, values, B):
-        ctx.graph = graph
-        ctx.save_for_backward(values, B)
-        return graph._multiply(False, B, None if values is None else _rows(values))
+        ctx.graph, ctx.state = graph, graph._state(values)
+        ctx.save_for_backward(values, B if ctx.needs_input_grad[1] else None)
+        return graph._multiply(False, lambda: (values, B))
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dC):
-        values, B = ctx.saved_tensors
         _, of_values, of_B = ctx.needs_input_grad
-        given = None if values is None else _rows(values)
-        return (None, ctx.graph._sample(dC, B) if of_values else None,
-                ctx.graph._multiply(True, dC, given) if of_B else None)
+
+        def of_product():
+            values, _ = ctx.saved_tensors
+            if ctx.state != ctx.graph._state(values):
+                raise RuntimeError(
+                    "the graph got new values between spmm() and its gradient, which takes the "
+                    "former ones: call backward() before update_values() and before products with "
+                    "other values, or call spmm() again; values given to spmm() are kept")
+            return values, dC
+
+        return (None, ctx.graph._sample(lambda: (dC, ctx.saved_tensors[1])) if of_values else None,
+                ctx.graph._multiply(True, of_product) if of_B else None)
 
 
 class _Sddmm(torch.autograd.Function):
@@ -121,16 +161,18 @@ class _Sddmm(torch.autograd.Function):
     def forward(ctx, graph, X, Y):
         ctx.graph = graph
         ctx.save_for_backward(X, Y)
-        return graph._sample(X, Y)
+        return graph._sample(lambda: (X, Y))
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dS):
-        X, Y = ctx.saved_tensors
         _, of_X, of_Y = ctx.needs_input_grad
-        dS = _rows(dS).contiguous()
-        return (None, ctx.graph._multiply(False, Y, dS) if of_X else None,
-                ctx.graph._multiply(True, X, dS) if of_Y else None)
+
+        def of_product(which):
+            return lambda: (_rows(dS).contiguous(), ctx.saved_tensors[which])
+
+        return (None, ctx.graph._multiply(False, of_product(1)) if of_X else None,
+                ctx.graph._multiply(True, of_product(0)) if of_Y else None)
 
 
 class _Softmax(torch.autograd.Function):
@@ -157,9 +199,10 @@ class _Softmax(torch.autograd.Function):
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, plan, Q, K, V, scale):
-        Q, K, V = (_rows(x) for x in (Q, K, V))
-        if any(ctx.needs_input_grad):  # gradients take rows without gaps
-            Q, K, V = (x.contiguous() for x in (Q, K, V))
+        with _refused(plan):
+            Q, K, V = (_rows(x) for x in (Q, K, V))
+            if any(ctx.needs_input_grad):  # gradients take rows without gaps
+                Q, K, V = (x.contiguous() for x in (Q, K, V))
         O, lse = plan.execute(Q, K, V, scale)
         ctx.plan, ctx.scale = plan, scale
         ctx.save_for_backward(Q, K, V, O, lse)
@@ -168,12 +211,21 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, dO):
-        Q, K, V, O, lse = ctx.saved_tensors
-        gradients = ctx.plan.gradients(Q, K, V, O, lse, _rows(dO).contiguous(), ctx.scale)
+        with _refused(ctx.plan, "gradients"):
+            Q, K, V, O, lse = ctx.saved_tensors
+            dO = _rows(dO).contiguous()
+        gradients = ctx.plan.gradients(Q, K, V, O, lse, dO, ctx.scale)
         return (None, *gradients, None)
 
 
+def _recorded(*tensors):
+    """In words: which of the tensors ask for a gradient, which is to be equal on all ranks."""
+    asked = [expect(x, torch.Tensor, "a block").requires_grad for x in tensors]
+    return f"requires_grad {asked if torch.is_grad_enabled() else 'off'}"
+
+
 @_eager
+@collective(on=of_product)
 def attention(plan, Q, K, V, scale=None):
     """``O_i = sum_j softmax_j(scale <Q_i, K_j>) V_j`` over the entries of a mask.  Collective.
 
@@ -191,10 +243,13 @@ def attention(plan, Q, K, V, scale=None):
     torch.Tensor, ``(local rows of the mask, heads k)``
         Differentiable by Q, K and V.
     """
+    expect(plan, Attention, "plan")
+    yield f"of object {plan._number}, {_recorded(Q, K, V)}"
     return _Attention.apply(plan, Q, K, V, scale)
 
 
 @_eager
+@collective(on=of_product)
 def spmm(graph, B, values=None):
     """``A @ B``.  Collective.
 
@@ -210,12 +265,15 @@ def spmm(graph, B, values=None):
     torch.Tensor, ``(local rows of A, n)``
         Differentiable by B (a product with the conjugate transpose) and by values (an SDDMM).
     """
-    if values is not None:
-        values = values.contiguous()
+    expect(graph, Graph, "graph")
+    recorded = _recorded(B) if values is None else _recorded(B, values)
+    values = None if values is None else values.contiguous()
+    yield f"of object {graph.matrix._number}, {recorded}"
     return _Spmm.apply(graph, values, B)
 
 
 @_eager
+@collective(on=of_product)
 def sddmm(graph, X, Y):
     """Dot products of rows of X and Y at the entries of A.  Collective.
 
@@ -230,6 +288,8 @@ def sddmm(graph, X, Y):
     torch.Tensor, ``(entries of this rank,)``
         Differentiable by X and Y.
     """
+    expect(graph, Graph, "graph")
+    yield f"of object {graph.matrix._number}, {_recorded(X, Y)}"
     return _Sddmm.apply(graph, X, Y)
 
 
@@ -248,7 +308,7 @@ def sparse_softmax(graph, S, scale=1.0):
     torch.Tensor, ``(entries of this rank,)``
         Differentiable by S.
     """
-    return _Softmax.apply(graph, S, scale)
+    return _Softmax.apply(expect(graph, Graph, "graph"), S, scale)
 
 
 @contextlib.contextmanager
@@ -301,6 +361,7 @@ def _has_group(comm):
             distributed.get_world_size() == comm.size)
 
 
+@collective(on=lambda arguments: functools.partial(agree, arguments[0]))
 def sum_over_ranks(comm, tensors):
     """Replace tensors by their sums over the ranks, in one reduction: of tensors on GPUs by
     ``torch.distributed`` where it is at work (`process_group`), else on the host by MPI.
@@ -314,9 +375,10 @@ def sum_over_ranks(comm, tensors):
         of one type, gradients of weights for example; contiguous
     """
     tensors = list(tensors)
+    flat = torch.cat([t.detach().reshape(-1) for t in tensors]) if tensors else torch.empty(0)
+    yield f"{len(flat)} elements of {flat.dtype} on {flat.device.type}"
     if comm.size == 1 or not tensors:
         return
-    flat = torch.cat([t.detach().reshape(-1) for t in tensors])
     if flat.is_cuda and _has_group(comm):
         distributed.all_reduce(flat)
     else:

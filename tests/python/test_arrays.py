@@ -5,6 +5,7 @@ import array
 
 import numpy as np
 import pytest
+import scipy.sparse
 from conftest import WORLD, assert_close, gathered, mine, whole
 
 from spmm_dist import ArgumentError, Matrix, UnsupportedError, _arrays
@@ -158,6 +159,22 @@ def test_refused_rows(ctx, change, error, sentence):
     rows = Matrix.generate(ctx, "stencil5:nx=6,ny=6").csr()
     with pytest.raises(error, match=sentence):
         Matrix.from_csr(ctx, change(*rows))
+
+
+def test_whole_matrix_on_every_rank(ctx, recwarn):
+    """It is stacked, which one who has the whole matrix did not mean, and is told."""
+    S = scipy.sparse.identity(6, format="csr")
+    if ctx.size == 1:
+        assert Matrix.from_csr(ctx, S).shape == (6, 6) and not recwarn
+        return
+    with pytest.warns(UserWarning, match=r"this rank's rows, S\[first:last\]") as told:
+        A = Matrix.from_csr(ctx, S)
+    assert A.shape == (6 * ctx.size, 6) and told[0].filename == __file__
+    recwarn.clear()
+    assert Matrix.from_csr(ctx, S[:3]).shape == (3 * ctx.size, 6)
+    Matrix.from_csr(ctx, S if ctx.rank == 0 else S[:0])
+    Matrix.from_csr(ctx, (S.indptr, S.indices, S.data))
+    assert not recwarn
 
 
 @pytest.mark.parametrize("options, error, sentence", [

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks whose inner products run over the ranks, and SciPy's LOBPCG on them."""
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -123,12 +125,55 @@ def test_operator(ctx):
     x = dense(np.random.default_rng(ctx.rank), (40, 2), "float64")
     first = A.info.first_row
     for call in (operator.matmat, operator.rmatmat, operator):
-        assert np.allclose(np.asarray(call(x)), (whole @ gathered(x))[first:first + 40])
+        assert np.allclose(np.asarray(call(RowBlock(x, WORLD))),
+                           (whole @ gathered(x))[first:first + 40])
     with pytest.raises(ValueError, match="as adjoint"):
-        Operator(A.plan(2)).rmatmat(x)
+        Operator(A.plan(2)).rmatmat(RowBlock(x, WORLD))
     with pytest.raises(ArgumentError if ctx.rank == 0 and ctx.size > 1 else ValueError,
                        match="five times"):
         # One rank has too few: all say so.
         few = Matrix.from_csr(ctx, (np.zeros((4 if ctx.rank == ctx.size - 1 else 90) + 1, "i8"),
                                     np.empty(0, "i8"), np.empty(0)))
         lobpcg(few.plan(3), np.ones((few.info.local_rows, 3)))
+
+
+SOLVERS = {
+    "lobpcg-plan": lambda plan, X: scipy.sparse.linalg.lobpcg(plan, X, maxiter=2),
+    "lobpcg-blocks": lambda plan, X: scipy.sparse.linalg.lobpcg(plan, RowBlock(X, WORLD),
+                                                                maxiter=2),
+    "lobpcg": lambda plan, X: scipy.sparse.linalg.lobpcg(Operator(plan), X, maxiter=2),
+    "eigsh": lambda plan, X: scipy.sparse.linalg.eigsh(Operator(plan), 2),
+    "cg": lambda plan, X: scipy.sparse.linalg.cg(Operator(plan), X[:, 0]),
+    "aslinearoperator": lambda plan, X: scipy.sparse.linalg.aslinearoperator(Operator(plan)) @ X,
+    "matmat": lambda plan, X: scipy.sparse.linalg.LinearOperator(
+        (len(X), len(X)), plan.execute, matmat=plan.__matmul__, dtype=X.dtype) @ X,
+    "matvec": lambda plan, X: scipy.sparse.linalg.LinearOperator(
+        (len(X), len(X)), plan.execute, dtype=X.dtype) @ X[:, 0],
+    "operator": lambda plan, X: Operator(plan) @ X,
+    "operator-dot": lambda plan, X: Operator(plan).dot(X),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of what two iterations do not reach
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_of_one_rank(ctx, name):
+    """On several ranks SciPy's own would find something else on each."""
+    rows, whole = shifted(ctx)
+    A = Matrix.from_csr(ctx, rows)
+    plan = A.plan(2)
+    X = dense(np.random.default_rng(ctx.rank), (40, 2), "float64")
+    if ctx.size == 1:
+        if name != "lobpcg-blocks":  # a plan makes arrays, which are not to be mixed with RowBlocks
+            SOLVERS[name](plan, X)
+    else:
+        with pytest.raises(TypeError, match=r"spmm_dist\.scipy\.lobpcg"):
+            SOLVERS[name](plan, X)
+    expected = (whole @ gathered(X))[A.info.first_row:][:40]
+    assert np.allclose(plan @ X, expected) and np.allclose(plan.execute(X), expected)
+
+
+def test_no_copies(ctx):
+    operator = Operator(Matrix.generate(ctx, "stencil5:nx=4,ny=4").plan(1))
+    for copied in (operator, RowBlock(np.ones(3), WORLD)):
+        with pytest.raises(TypeError, match="pickled"):
+            pickle.dumps(copied)

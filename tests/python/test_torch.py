@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Autograd: values and gradients against dense torch, and by finite differences on one rank."""
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from conftest import WORLD, dense, sparse_rows, whole
 
-from spmm_dist import Matrix, UnsupportedError
+from spmm_dist import ArgumentError, Matrix, UnsupportedError
 
 torch = pytest.importorskip("torch")
 from gradients import gradcheck  # noqa: E402
 from spmm_dist.sparse_dataset import normalised, repartitioned  # noqa: E402
-from spmm_dist.torch import Graph, sddmm, sparse_softmax, spmm, sum_over_ranks  # noqa: E402
+from spmm_dist.torch import (  # noqa: E402
+    Graph, attention, sddmm, sparse_softmax, spmm, sum_over_ranks)
 
 
 def gather(x):
@@ -88,6 +92,79 @@ def test_own_values(setting):
         spmm(graph, B)
     with pytest.raises(ValueError, match="partition of a Graph is 'keep'"):
         Graph(A, 2, partition="metis")
+
+
+def stale(case, A, graph, x, values):
+    """A product whose gradient would take what is no more, and how that changes."""
+    if case in ("update_values", "other values"):
+        C = spmm(graph, x)
+        return C, lambda: (A.update_values(3 * A.csr()[2]) if case == "update_values" else
+                           spmm(graph, x.detach(), values))
+    if case == "values":
+        return spmm(graph, x, values), lambda: values.detach().mul_(2)
+    y = 2 * x  # no leaf, which may not be changed in place
+    if case == "B":
+        given = values.clone().requires_grad_()
+        return spmm(graph, y, given), lambda: y.detach().mul_(2)
+    if case == "sddmm":
+        return sddmm(graph, x, y), lambda: y.detach().mul_(2)
+    C = attention(A.attention(1, 2, backward=True), x, y, x)
+    return C, lambda: (y if case == "attention" else C).detach().mul_(2)
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+@pytest.mark.parametrize("case", ["update_values", "other values", "values", "B", "sddmm",
+                                  "attention", "attention's result"])
+def test_stale_gradients(setting, case, everywhere):
+    """What changes between a product and its gradient is refused, on all ranks where on one."""
+    A, given, pattern = setting
+    if not everywhere and (WORLD.size == 1 or case in ("update_values", "other values")):
+        pytest.skip("all ranks do it")
+    A = Matrix.from_csr(A.context, given)
+    graph, last = Graph(A, 2), WORLD.size - 1
+    values = torch.ones(A.info.local_nnz, dtype=torch.float64)
+    x = torch.ones(A.info.local_rows, 2, dtype=torch.float64, requires_grad=True)
+    C, change = stale(case, A, graph, x, values)
+    if everywhere or WORLD.rank == last:
+        change()
+    if everywhere or WORLD.rank == last:
+        with pytest.raises(RuntimeError, match="new values|modified by an inplace operation"):
+            C.sum().backward()
+    else:
+        with pytest.raises(ArgumentError, match=f"rank {last}"):
+            C.sum().backward()
+    x.grad = None  # and what is made anew is right
+    weight = values if case == "other values" else torch.from_numpy(A.csr()[2])
+    spmm(graph, x, weight).sum().backward()
+    full = dense_of(pattern, torch.cat(WORLD.allgather(weight)), A.shape[0])
+    if case in ("update_values", "values"):  # in the order of csr(), not of what was given
+        assert torch.allclose(gather(x.grad).sum(), 2 * full.sum())
+
+
+def test_kept_values(setting):
+    """A gradient of values that were given takes those, whatever the matrix has then."""
+    A, given, pattern = setting
+    A = Matrix.from_csr(A.context, given)
+    graph = Graph(A, 2)
+    values = torch.rand(A.info.local_nnz, dtype=torch.float64)
+    x = torch.ones(A.info.local_rows, 2, dtype=torch.float64, requires_grad=True)
+    C = spmm(graph, x, values)
+    A.update_values(given[2])
+    C.sum().backward()
+    full = dense_of(pattern, torch.cat(WORLD.allgather(values)), A.shape[0])
+    assert torch.allclose(x.grad, own(full.T @ torch.ones(A.shape[0], 2, dtype=torch.float64), A))
+    own_values = Graph(A, 2)  # B is not taken by a gradient of B, and may change
+    y = 2 * x
+    C = spmm(own_values, y)
+    y.detach().mul_(0)
+    C.sum().backward()
+
+
+def test_no_copies(setting):
+    graph = Graph(setting[0], 2)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a Graph is neither copied nor pickled"):
+            copied(graph)
 
 
 def test_gradcheck(setting):

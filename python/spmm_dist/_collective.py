@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that all ranks make: what one rank gets wrong is an exception on every rank."""
+import contextlib
+import functools
+import sys
+import weakref
+import zlib
+
+import numpy as np
+
+from ._errors import CLASSES, ArgumentError, CommError, SpmmError
+
+opened = weakref.WeakSet()  # contexts that are not closed
+_kept = []  # arrays that MPI may still read after a CommError
+_LIKE = {"TypeError": TypeError, **{cls.__name__: cls for cls in CLASSES.values()}}
+#: Columns of a call that Python refuses, which no program can ask for: the library then refuses it,
+#: and where the context checks calls all ranks do.
+REFUSED = -1
+
+
+class Handle:
+    """What owns something of the library, or is made of such: there are no copies of it."""
+
+    _context = None
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"a {type(self).__name__} is neither copied nor pickled, since it owns what "
+                        "the library made for the ranks of this run: pass it on, or make another")
+
+
+def expect(value, kind, what):
+    """A TypeError where an argument is no `kind`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is a {type(value).__name__}, not a {kind.__name__}")
+    return value
+
+
+def agree(comm, what, failed=None):
+    """Have all ranks come for the same, and has none failed?  Else an exception on each: its own,
+    or one that names a rank.  Collective; one small reduction where all is well.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+    what : str
+        the call, and what is to be equal on all ranks
+    failed : Exception, optional
+        of this rank
+    """
+    from mpi4py import MPI
+
+    if comm.size > 1:
+        word = 0 if failed is not None else 1 + zlib.crc32(what.encode("utf-8", "replace"))
+        ends = np.array([word, -word], np.int64)
+        comm.Allreduce(MPI.IN_PLACE, ends, MPI.MIN)
+        if 0 < ends[0] == -ends[1]:
+            return
+        report = None if failed is None else (type(failed).__name__, str(failed))
+        every = comm.allgather((report, what))
+    if failed is not None:
+        raise failed
+    if comm.size == 1:
+        return
+    for rank, (report, _) in enumerate(every):
+        if report is not None:
+            raise _LIKE.get(report[0], ArgumentError)(f"rank {rank}: {report[1]}")
+    first = every[0][1]
+    rank, other = next((r, other) for r, (_, other) in enumerate(every) if other != first)
+    raise ArgumentError(f"ranks call different things: rank 0 {first}, rank {rank} {other}")
+
+
+def _context_of(arguments):
+    """The context of the first argument that has one, or, where a wrong one stands in its place,
+    the only context that is open."""
+    for value in arguments:
+        if isinstance(value, Handle) and value._context is not None:
+            return value._context
+    return next(iter(opened)) if len(opened) == 1 else None
+
+
+def of_context(arguments):
+    """How ranks agree on a call."""
+    context = _context_of(arguments)
+    return None if context is None else context._agree
+
+
+def of_product(arguments):
+    """How ranks agree on what leads to a product: where the context checks products."""
+    context = _context_of(arguments)
+    return None if context is None or not context._checks else context._meet
+
+
+def collective(method=None, *, on=of_context):
+    """A call that all ranks make, written as a generator.  Up to where it yields it prepares and
+    converts, on each rank alone, and whatever is wrong there is an exception on all ranks.  It
+    yields the words that must be equal on all ranks.  Behind that are calls of the library, which
+    compare the rest.
+
+    Parameters
+    ----------
+    on : callable
+        Of the arguments: how ranks agree, as `of_context`.
+    """
+    if method is None:
+        return functools.partial(collective, on=on)
+    name = method.__qualname__.replace(".__init__", "")
+
+    @functools.wraps(method)
+    def call(*arguments, **options):
+        failed, words = None, ""
+        try:
+            steps = method(*arguments, **options)
+            words = next(steps)
+        except Exception as error:
+            failed = error
+        agreed = on((*arguments, *options.values()))
+        if agreed is not None:
+            agreed(f"{name}({words})", failed)
+        elif failed is not None:
+            raise failed
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value
+        raise AssertionError(f"{name} yields twice")
+
+    return call
+
+
+def product(method):
+    """A product of a plan.  `method` prepares it, on each rank alone, and returns the function of
+    the library, its arguments behind the plan, and the result.  Where that fails the library is
+    told, which counts the call and, where the context checks calls, fails it on all ranks."""
+
+    @functools.wraps(method)
+    def call(self, *arguments, **options):
+        try:
+            if self._context.size > 1:
+                _refuse_solver(sys._getframe(1).f_globals.get("__name__", ""))
+            function, given, result = method(self, *arguments, **options)
+        except Exception:
+            self._refuse(method.__name__)
+            raise
+        try:
+            self._context._call(function, self._pointer, *given)
+        except CommError:
+            _kept.append((arguments, options, result))  # MPI may still read them
+            raise
+        except ArgumentError as error:
+            if f" is {REFUSED}, must be" not in str(error):
+                raise
+            rank = str(error).partition(":")[0]
+            raise ArgumentError(f"{rank}: its call was refused for its arguments, as its own "
+                                "exception says") from None
+        return result
+
+    return call
+
+
+def _refuse_solver(module):
+    """SciPy's and CuPy's solvers take what they get for all rows, and multiply those of this rank.
+    What is wrong then may look right."""
+    if module.partition(".")[0] in ("scipy", "cupyx"):
+        raise TypeError(f"{module} multiplies by a plan on several ranks, where its inner products "
+                        "and norms would be those of one rank's rows: use spmm_dist.scipy.lobpcg, "
+                        "or spmm_dist.scipy.Operator on RowBlocks")
+
+
+def refuse(ctx, function, *arguments):
+    """Tell the library that this rank refuses a product."""
+    with contextlib.suppress(SpmmError):  # the caller's own exception says more
+        ctx._call(function, *arguments)
