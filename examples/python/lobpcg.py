@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from spmm_dist import Context, Matrix
-from spmm_dist.scipy import Operator, lobpcg
+from spmm_dist.scipy import Operator, RowBlock, lobpcg
 
 WANTED, COLUMNS = 10, 14  # more than wanted: the last ones converge late
 
@@ -41,7 +41,7 @@ def main():
         plan = A.plan(COLUMNS)
         guess = np.random.default_rng(1).standard_normal((A.shape[0], COLUMNS))
         values, X = lobpcg(plan, guess[first:last], largest=False, tol=1e-6, maxiter=500)
-        values, X = values[:WANTED], X[:, :WANTED].copy()
+        values, X = values[:WANTED], RowBlock(X[:, :WANTED].copy(), ctx.comm)
         # The residuals once more, by the plan itself.
         R = Operator(plan) @ X - X * values
         residual = np.sqrt(np.sum(R**2, 0).max())

@@ -164,7 +164,7 @@ class Attention(Resource):
                 for one in seen[:3]]
         handle = ffi.cast("void *", stream_of(stream, seen[0]))
         scale = self.k**-0.5 if scale is None else float(scale)
-        q, k, v, o, do, lse, *to = (
-            ffi.cast("void *", one) for one in (*at, sums.address, *(quick_key(m)[0] for m in made)))
+        addresses = *at, sums.address, *(quick_key(one)[0] for one in made)
+        q, k, v, o, do, lse, *to = (ffi.cast("void *", one) for one in addresses)
         return (lib.spmm_attention_backward,
                 (scale, q, width, k, width, v, width, o, do, width, lse, *to, handle), tuple(made))

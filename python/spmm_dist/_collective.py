@@ -24,8 +24,9 @@ class Handle:
     _context = None
 
     def __reduce_ex__(self, protocol):
-        raise TypeError(f"a {type(self).__name__} is neither copied nor pickled, since it owns what "
-                        "the library made for the ranks of this run: pass it on, or make another")
+        raise TypeError(f"a {type(self).__name__} is neither copied nor pickled, since it owns "
+                        "what the library made for the ranks of this run: pass it on, or make "
+                        "another")
 
 
 def expect(value, kind, what):

@@ -312,8 +312,8 @@ class Matrix(Resource):
         return ScaleInfo(**as_dict(info))
 
     def plan(self, *n, **options):
-        """``plan(n, **options)``: prepare ``C = alpha op(A) B + beta C``; see `Plan` for the options.
-        Collective."""
+        """``plan(n, **options)``: prepare ``C = alpha op(A) B + beta C``; see `Plan`.  Collective.
+        """
         from ._plan import Plan
 
         return Plan(self, *n, **options)

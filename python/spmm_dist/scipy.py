@@ -11,7 +11,6 @@ SciPy's LOBPCG runs unchanged on every rank, on this rank's rows alone: `RowBloc
 products sums over all ranks, and `Operator` its products those of the plan.  SciPy computes on the
 host: for a plan on GPUs, `Operator` moves rows there and back.
 """
-import functools
 import inspect
 import warnings
 

@@ -89,6 +89,13 @@ def test_options(struct, function, other):
         assert re.search(rf"^ +(\w+, )*{name}\b", described, re.M), name
 
 
+def test_version():
+    """The package's is written down, so that a copy of its folder alone can be built."""
+    written = re.search(r'^version = "(.+?)"', (ROOT / "python" / "pyproject.toml").read_text(
+        encoding="utf-8"), re.M)
+    assert written and written[1] == spmm_dist.__version__
+
+
 def test_documented():
     """Everything public has a docstring; results are dataclasses with one line for each field."""
     for name in spmm_dist.__all__:

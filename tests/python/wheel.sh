@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# wheel.sh SOURCES BUILD PYTHON: the package as a wheel, made by pip against an installed library,
-# unpacked elsewhere, runs an example on two ranks; so does what CMake installed.  77: there is no
-# scikit-build-core, which makes the wheel.
+# wheel.sh SOURCES BUILD PYTHON: a copy of python/ alone makes a source distribution, and pip a
+# wheel of it against an installed library, which, unpacked elsewhere, runs an example on two ranks;
+# so does what CMake installed.  77: there is no scikit-build-core, which makes the wheel.
 set -eu -o pipefail
 sources=$1 build=$2 python=$3
 if ! "$python" -c 'import pip, scikit_build_core, scipy' 2>/dev/null; then
@@ -13,8 +13,18 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cp -r "$sources/python" "$work/alone"
+if cmake -S "$work/alone" -B "$work/without" -DCMAKE_DISABLE_FIND_PACKAGE_spmm_dist=ON \
+    >"$work/said" 2>&1 || ! grep -q "neither an installed library" "$work/said"; then
+    cat "$work/said"
+    exit 1
+fi
+(cd "$work/alone" && "$python" -c "
+from scikit_build_core.build import build_sdist
+build_sdist('$work')")
+rm -r "$work/alone"
 CMAKE_PREFIX_PATH=$work/prefix "$python" -m pip wheel -q --no-deps --no-build-isolation \
-    -w "$work" "$sources/python"
+    -w "$work" "$work"/spmm_dist-*.tar.gz
 "$python" -m pip install -q --no-deps --target "$work/unpacked" "$work"/spmm_dist-*.whl
 for package in "$work/unpacked" "$work"/prefix/lib*/python*/site-packages; do
     cd "$work" # where no sources are
