@@ -2,7 +2,9 @@
 """Calls that all ranks make: what one rank gets wrong is an exception on every rank."""
 import contextlib
 import functools
+import pickle
 import sys
+import time
 import weakref
 import zlib
 
@@ -36,7 +38,31 @@ def expect(value, kind, what):
     return value
 
 
-def agree(comm, what, failed=None):
+def _wait(request, kept, seconds):
+    """Until all ranks have come, or a CommError after `seconds`; 0: wait for ever."""
+    if not seconds:
+        return request.Wait()
+    end = time.monotonic() + seconds
+    while not request.Test():
+        if time.monotonic() > end:
+            _kept.append((request, kept))
+            raise CommError(f"not all ranks came to this call within {seconds:g} s: one is late or "
+                            "gone; close the context")
+
+
+def gather(comm, thing, seconds=0.0):
+    """What each rank gives.  Collective."""
+    from mpi4py import MPI
+
+    mine = np.frombuffer(pickle.dumps(thing), np.uint8)
+    length, lengths = np.array([len(mine)]), np.empty(comm.size, np.int64)
+    _wait(comm.Iallgather(length, lengths), (length, lengths), seconds)
+    every = np.empty(lengths.sum(), np.uint8)
+    _wait(comm.Iallgatherv([mine, MPI.BYTE], [every, lengths, MPI.BYTE]), (mine, every), seconds)
+    return [pickle.loads(part) for part in np.split(every, np.cumsum(lengths)[:-1])]
+
+
+def agree(comm, what, failed=None, seconds=0.0):
     """Have all ranks come for the same, and has none failed?  Else an exception on each: its own,
     or one that names a rank.  Collective; one small reduction where all is well.
 
@@ -47,17 +73,19 @@ def agree(comm, what, failed=None):
         the call, and what is to be equal on all ranks
     failed : Exception, optional
         of this rank
+    seconds : float
+        > 0: how long to wait for the others
     """
     from mpi4py import MPI
 
     if comm.size > 1:
         word = 0 if failed is not None else 1 + zlib.crc32(what.encode("utf-8", "replace"))
         ends = np.array([word, -word], np.int64)
-        comm.Allreduce(MPI.IN_PLACE, ends, MPI.MIN)
+        _wait(comm.Iallreduce(MPI.IN_PLACE, ends, MPI.MIN), ends, seconds)
         if 0 < ends[0] == -ends[1]:
             return
         report = None if failed is None else (type(failed).__name__, str(failed))
-        every = comm.allgather((report, what))
+        every = gather(comm, (report, what), seconds)
     if failed is not None:
         raise failed
     if comm.size == 1:
@@ -68,6 +96,18 @@ def agree(comm, what, failed=None):
     first = every[0][1]
     rank, other = next((r, other) for r, (_, other) in enumerate(every) if other != first)
     raise ArgumentError(f"ranks call different things: rank 0 {first}, rank {rank} {other}")
+
+
+def of_communicator(arguments):
+    """How ranks agree on a call that has no context: on the communicator given, or, where a wrong
+    one stands in its place, on that of all ranks."""
+    from mpi4py import MPI
+
+    comm = next((x for x in arguments if isinstance(x, MPI.Comm)), MPI.COMM_WORLD)
+    # A rank without a communicator takes no part.
+    if not MPI.Is_initialized() or comm == MPI.COMM_NULL:
+        return None
+    return functools.partial(agree, MPI.COMM_WORLD if comm.Is_inter() else comm)
 
 
 def _context_of(arguments):

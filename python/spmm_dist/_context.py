@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The context, and how what is made from it is released on all ranks alike."""
 import atexit
-import functools
 import threading
 import warnings
 
-from ._collective import Handle, agree, collective, opened
+from ._collective import Handle, agree, collective, gather, of_communicator, opened
 from ._errors import ArgumentError
 from ._library import check, check_mpi, choice, error, ffi, fill, lib, text
 from ._structs import ComponentInfo, ContextInfo
 
 _DEVICES = {"auto": lib.SPMM_DEVICE_AUTO, "cpu": lib.SPMM_DEVICE_CPU, "cuda": lib.SPMM_DEVICE_CUDA}
+_GRACE_S = 5.0
 _BUSY = ("another thread, or the log callback, is in a call on this context: one thread at a time "
          "uses it")
-
-
-def _on_communicator(arguments):
-    """How ranks agree on a context: on the communicator given, or, where a wrong one stands in its
-    place, on the default."""
-    from mpi4py import MPI
-
-    comm = next((x for x in arguments if isinstance(x, MPI.Comm)), MPI.COMM_WORLD)
-    # A rank without a communicator is none of those that make the context.
-    if not MPI.Is_initialized() or comm == MPI.COMM_NULL:
-        return None
-    return functools.partial(agree, MPI.COMM_WORLD if comm.Is_inter() else comm)
 
 
 class Context(Handle):
@@ -68,7 +56,7 @@ class Context(Handle):
     A context, and all that is made from it, serves one thread at a time.
     """
 
-    @collective(on=_on_communicator)
+    @collective(on=of_communicator)
     def __init__(self, comm=None, device="auto", *, cuda_device=None, log=None, timeout_s=0.0,
                  nccl_ctas=0, check=True, ranks_per_node=0):
         from mpi4py import MPI
@@ -97,6 +85,8 @@ class Context(Handle):
         options.timeout_s, options.nccl_ctas = timeout_s, nccl_ctas
         options.check, options.ranks_per_node = int(bool(check)), ranks_per_node
         self._checks = bool(check)
+        # As long as the library waits for a rank at set-up.
+        self._patience = options.timeout_s and options.timeout_s + _GRACE_S
         yield f"check={bool(check)}"
         status = lib.spmm_context_create_f(comm.py2f(), options, self._cell)
         if status:
@@ -192,7 +182,7 @@ class Context(Handle):
             raise ArgumentError("the context is closed") if failed is None else failed
         if self._lock.locked():  # the other ranks are in that call, not in this one
             raise ArgumentError(_BUSY)
-        agree(self._comm, what, failed)
+        agree(self._comm, what, failed, self._patience)
 
     def _agree(self, what, failed=None, closing=False):
         """In front of a collective call of the library but a product: as `_meet`, and releases what
@@ -201,7 +191,8 @@ class Context(Handle):
         if self.size == 1:
             self._release(list(self._dropped))
             return
-        dropped = [set(numbers) for numbers in self._comm.allgather(list(self._dropped))]
+        dropped = [set(numbers)
+                   for numbers in gather(self._comm, list(self._dropped), self._patience)]
         differing = sorted(set.union(*dropped) - set.intersection(*dropped))
         if closing and differing:
             holders = [r for r, numbers in enumerate(dropped) if differing[0] not in numbers]

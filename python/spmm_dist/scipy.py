@@ -310,7 +310,7 @@ def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **option
     histories
         where asked for
     """
-    operator = Operator(plan)
+    operator, verbosityLevel = Operator(plan), int(verbosityLevel)
     comm, rows = plan.context.comm, operator.shape[0]
     X, Y = (None if x is None else np.array(x, operator.dtype) for x in (X, Y))
     if np.ndim(X) != 2 or len(X) != rows:

@@ -20,7 +20,6 @@ rows: sum them over the ranks (`sum_over_ranks`, on GPUs within `process_group`)
 captures a CUDA graph they raise an `UnsupportedError`.
 """
 import contextlib
-import functools
 
 import torch
 from mpi4py import MPI
@@ -28,7 +27,7 @@ from torch import distributed
 from torch.autograd.function import once_differentiable
 
 from ._attention import Attention
-from ._collective import Handle, agree, collective, expect, of_product
+from ._collective import Handle, collective, expect, of_communicator, of_product
 from ._errors import UnsupportedError
 from ._matrix import Matrix
 
@@ -361,7 +360,7 @@ def _has_group(comm):
             distributed.get_world_size() == comm.size)
 
 
-@collective(on=lambda arguments: functools.partial(agree, arguments[0]))
+@collective(on=of_communicator)
 def sum_over_ranks(comm, tensors):
     """Replace tensors by their sums over the ranks, in one reduction: of tensors on GPUs by
     ``torch.distributed`` where it is at work (`process_group`), else on the host by MPI.
@@ -374,6 +373,7 @@ def sum_over_ranks(comm, tensors):
     tensors : iterable of torch.Tensor
         of one type, gradients of weights for example; contiguous
     """
+    expect(comm, MPI.Comm, "comm")
     tensors = list(tensors)
     flat = torch.cat([t.detach().reshape(-1) for t in tensors]) if tensors else torch.empty(0)
     yield f"{len(flat)} elements of {flat.dtype} on {flat.device.type}"

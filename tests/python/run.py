@@ -15,5 +15,6 @@ if missing:
     sys.exit(77)
 command = [os.environ["MPIEXEC"], os.environ["MPIEXEC_NUMPROC_FLAG"], ranks, sys.executable]
 if os.path.isdir(what):
-    command += ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "--tb=short"]
+    command += ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "--tb=short",
+                "--capture=sys"]  # a watchdog writes to the file descriptor
 os.execv(command[0], command + [what, *arguments])

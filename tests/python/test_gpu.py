@@ -240,7 +240,7 @@ def test_attention(gpu, library, dtype, kernel):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_lobpcg(gpu, library, monkeypatch):
     """SciPy's solver on the host, products of a plan on GPUs by rows that either library moves."""
-    from spmm_dist.scipy import Operator, lobpcg
+    from spmm_dist.scipy import Operator, RowBlock, lobpcg
 
     n, first = 40 * gpu.size, 40 * gpu.rank
     monkeypatch.setattr(_arrays, "_mover", lambda: sys.modules[library])
@@ -248,7 +248,7 @@ def test_lobpcg(gpu, library, monkeypatch):
                               format="csr")
     A = Matrix.from_csr(gpu, line[first:first + 40])
     guess = np.random.default_rng(1).standard_normal((n, 5))[first:first + 40]
-    product = Operator(A.plan(5)) @ guess
+    product = Operator(A.plan(5)) @ RowBlock(guess, gpu.comm)
     assert np.allclose(np.asarray(product), mine(line @ gathered(guess), 40))
     values, X = lobpcg(A.plan(5), guess, largest=False, tol=1e-8, maxiter=300)
     assert np.allclose(values[:4], np.linalg.eigvalsh(line.toarray())[:4], atol=1e-9)

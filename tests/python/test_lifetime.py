@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from conftest import WORLD
 
 import spmm_dist
-from spmm_dist import ArgumentError, Context, Matrix
+from spmm_dist import ArgumentError, CommError, Context, Matrix
 
 
 def small(ctx):
@@ -119,6 +120,21 @@ def test_unchecked_products():
                 plan.execute(wrong)
         assert np.array_equal(plan @ B, expected)
         plan.resync()
+
+
+@pytest.mark.skipif(WORLD.size == 1, reason="takes two ranks")
+def test_late_rank(monkeypatch):
+    """The timeout of a context also ends waiting for a call, and for what the late have to say."""
+    from spmm_dist import _context
+
+    monkeypatch.setattr(_context, "_GRACE_S", 0.0)
+    ctx = Context(device="cpu", timeout_s=0.5)
+    A = small(ctx)
+    if WORLD.rank == WORLD.size - 1:
+        time.sleep(2.0)
+    with pytest.raises(CommError, match="not all ranks came"):
+        A.plan(0 if WORLD.rank else "x")
+    WORLD.Barrier()
 
 
 @pytest.mark.skipif(WORLD.size == 1, reason="takes two ranks")

@@ -21,7 +21,7 @@ try:
 except ImportError:
     torch = None
 
-pytestmark = pytest.mark.skipif(WORLD.size == 1, reason="takes two ranks")
+pytestmark = pytest.mark.skipif(WORLD.size != 2, reason="takes two ranks, and time")
 SIDE = 6
 COLUMNS = SIDE * SIDE
 
@@ -254,6 +254,7 @@ OF_TORCH = {
     "attention-type": lambda s, w: autograd.attention(s.heads, s.T, s.T, w(s.T.int(), s.T)),
     "attention-scale": lambda s, w: autograd.attention(s.heads, s.T, s.T, s.T, w("x", None)),
     "sums": lambda s, w: autograd.sum_over_ranks(WORLD, [w(s.T[:1], s.T[:2])]),
+    "sums-comm": lambda s, w: autograd.sum_over_ranks(w(None, WORLD), [torch.ones(2)]),
     "sums-none": lambda s, w: autograd.sum_over_ranks(WORLD, w(None, [torch.ones(2)])),
     "sums-type": lambda s, w: autograd.sum_over_ranks(WORLD, [torch.ones(
         2, dtype=w(torch.float64, torch.float32))]),
