@@ -193,7 +193,10 @@ static double timeout_of(const spmm_context_options_t *options)
 {
     const size_t end = offsetof(spmm_context_options_t, timeout_s) + sizeof options->timeout_s;
 
-    return options != NULL && options->struct_size >= end ? options->timeout_s : 0.0;
+    /* A NaN, which is refused later, equals nothing: ranks would not see that theirs differ. */
+    return options != NULL && options->struct_size >= end && options->timeout_s > 0.0
+               ? options->timeout_s
+               : 0.0;
 }
 
 /* SPMM_OK where all ranks have a context and a place for it: there is no spmmi_agree() yet.  A

@@ -258,6 +258,8 @@ static void test_contexts_that_cannot_be(void **state)
     o.ranks_per_node = 0;
     o.timeout_s      = is_last() ? 1.0 : 0.0;
     expect_no_context(spmm_test_env.comm, &o, "timeout_s = 1 and rank 0 timeout_s = 0");
+    o.timeout_s = is_last() ? (double)NAN : 0.0;
+    expect_no_context(spmm_test_env.comm, &o, "timeout_s is nan, must be >= 0");
     MPI_Comm_split(spmm_test_env.comm, lower, 0, &half);
     MPI_Intercomm_create(half, 0, spmm_test_env.comm, remote, 5, &inter);
     expect_no_context(inter, NULL, "intra-communicator");
