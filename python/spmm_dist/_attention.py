@@ -3,7 +3,7 @@
 from ._arrays import empty_like, leading, quick_key, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import ffi, fill, lib, whole
+from ._library import encoded, ffi, fill, lib, whole
 from ._matrix import Matrix
 from ._structs import AttentionInfo
 
@@ -35,7 +35,7 @@ class Attention(Resource):
         options = ffi.new("spmm_attention_options_t *")
         options.struct_size = ffi.sizeof("spmm_attention_options_t")
         options.backward = bool(backward)
-        texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
+        texts = [ffi.new("char[]", encoded(word)) for word in (kernel, transport, levels)]
         options.kernel, options.transport, options.levels = texts
         yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_attention_plan_t", lib.spmm_attention_plan_destroy,

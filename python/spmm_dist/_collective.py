@@ -62,6 +62,13 @@ def gather(comm, thing, seconds=0.0):
     return [pickle.loads(part) for part in np.split(every, np.cumsum(lengths)[:-1])]
 
 
+def _sentence(error):
+    try:
+        return str(error)
+    except Exception:  # what a wrong argument raises may be anything
+        return type(error).__name__
+
+
 def agree(comm, what, failed=None, seconds=0.0):
     """Have all ranks come for the same, and has none failed?  Else an exception on each: its own,
     or one that names a rank.  Collective; one small reduction where all is well.
@@ -84,7 +91,7 @@ def agree(comm, what, failed=None, seconds=0.0):
         _wait(comm.Iallreduce(MPI.IN_PLACE, ends, MPI.MIN), ends, seconds)
         if 0 < ends[0] == -ends[1]:
             return
-        report = None if failed is None else (type(failed).__name__, str(failed))
+        report = None if failed is None else (type(failed).__name__, _sentence(failed))
         every = gather(comm, (report, what), seconds)
     if failed is not None:
         raise failed
@@ -193,6 +200,10 @@ def product(method):
             rank = str(error).partition(":")[0]
             raise ArgumentError(f"{rank}: its call was refused for its arguments, as its own "
                                 "exception says") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            if not isinstance(error, SpmmError):  # what C cannot take: there was no call
+                self._refuse(method.__name__)
+            raise
         return result
 
     return call

@@ -148,6 +148,20 @@ def whole(value, kind="int64_t"):
     return int(ffi.new(kind + " *", value)[0])
 
 
+def encoded(value):
+    """A text or path as C takes it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        where it is none, or has a NUL, at which C would end it
+    """
+    made = os.fsencode(value)
+    if b"\0" in made:
+        raise ValueError(f"{value!r} has a NUL")
+    return made
+
+
 def choice(value, names, what):
     """The constant that a word names; `names` maps words to constants."""
     try:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse matrix."""
-import os
 import warnings
 
 import numpy as np
@@ -9,7 +8,7 @@ from ._arrays import ranges, view
 from ._collective import collective, expect
 from ._context import Context, Resource
 from ._errors import ArgumentError
-from ._library import SIZES, TYPES, as_dict, ffi, fill, lib, type_name, whole
+from ._library import SIZES, TYPES, as_dict, encoded, ffi, fill, lib, type_name, whole
 from ._structs import MatrixInfo, ScaleInfo
 
 _VALUES = tuple(SIZES)[1:]
@@ -214,7 +213,7 @@ class Matrix(Resource):
     @classmethod
     def _by_text(cls, ctx, call, what, dtype, seed):
         expect(ctx, Context, "ctx")
-        what, dtype, seed = os.fsencode(what), type_name(dtype), whole(seed, "uint64_t")
+        what, dtype, seed = encoded(what), type_name(dtype), whole(seed, "uint64_t")
         yield ""
         return cls(ctx, call, what, TYPES[dtype], seed)
 
@@ -235,8 +234,8 @@ class Matrix(Resource):
         FileError
             where the file cannot be written
         """
-        pointer, path = self._pointer, os.fsencode(path)
-        name = ffi.NULL if format is None else ffi.new("char[]", os.fsencode(format))
+        pointer, path = self._pointer, encoded(path)
+        name = ffi.NULL if format is None else ffi.new("char[]", encoded(format))
         yield f"object {self._number}"
         self._context._call(lib.spmm_matrix_write, pointer, path, name)
 
@@ -302,7 +301,7 @@ class Matrix(Resource):
         options, info = ffi.new("spmm_scale_options_t *"), ffi.new("spmm_scale_info_t *")
         options.struct_size = ffi.sizeof("spmm_scale_options_t")
         info.struct_size = ffi.sizeof("spmm_scale_info_t")
-        words = [ffi.NULL if word is None else ffi.new("char[]", word.encode())
+        words = [ffi.NULL if word is None else ffi.new("char[]", encoded(word))
                  for word in (partition, objective)]
         options.partition, options.objective = words
         options.ranks, options.ranks_per_node = ranks, ranks_per_node

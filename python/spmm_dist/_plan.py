@@ -9,7 +9,7 @@ import numpy as np
 from ._arrays import empty_like, leading, quick_key, ranges, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import TYPES, choice, ffi, fill, lib, text, type_name, whole
+from ._library import TYPES, choice, encoded, ffi, fill, lib, text, type_name, whole
 from ._matrix import Matrix
 from ._structs import LayoutInfo, PlanStats, Span
 
@@ -115,7 +115,7 @@ class Plan(Resource):
         texts = []  # live until the call
 
         def word(value):
-            texts.append(ffi.NULL if value is None else ffi.new("char[]", os.fsencode(value)))
+            texts.append(ffi.NULL if value is None else ffi.new("char[]", encoded(value)))
             return texts[-1]
 
         options.op = choice(op, _OPS, "op")
@@ -364,7 +364,7 @@ class Plan(Resource):
     @collective
     def write_partition(self, path):
         """Write the part of every row, to be read back with partition "file:PATH".  Collective."""
-        pointer, path = self._pointer, os.fsencode(path)
+        pointer, path = self._pointer, encoded(path)
         yield f"object {self._number}"
         self._context._call(lib.spmm_plan_write_partition, pointer, path)
 

@@ -3,7 +3,7 @@
 from ._arrays import empty_like, leading, ranges, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import TYPES, ffi, fill, lib, type_name, whole
+from ._library import TYPES, encoded, ffi, fill, lib, type_name, whole
 from ._matrix import Matrix
 from ._structs import SddmmInfo
 
@@ -33,7 +33,7 @@ class Sddmm(Resource):
         options = ffi.new("spmm_sddmm_options_t *")
         options.struct_size = ffi.sizeof("spmm_sddmm_options_t")
         options.s_type = TYPES[type_name(s_type)]
-        texts = [ffi.new("char[]", word.encode()) for word in (kernel, transport, levels)]
+        texts = [ffi.new("char[]", encoded(word)) for word in (kernel, transport, levels)]
         options.kernel, options.transport, options.levels = texts
         yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_sddmm_plan_t", lib.spmm_sddmm_plan_destroy,

@@ -138,23 +138,23 @@ class RowBlock(np.ndarray):
         return RowBlock(found, self._comm)
 
     def _matmul(self, inputs, plain, options):
-        if not isinstance(inputs[0], RowBlock):
-            raise TypeError("an array times a RowBlock would add rows of this rank alone: the "
-                            "transpose of a RowBlock adds those of all")
-        if not isinstance(inputs[1], RowBlock):
+        if (isinstance(inputs[0], RowBlock) and inputs[0].ndim > 1
+                and not isinstance(inputs[1], RowBlock)):
             return RowBlock(np.matmul(*plain, **options), self._comm)
 
         def part():
-            if inputs[0].ndim != 1 or options:
-                raise TypeError("a RowBlock times a RowBlock: one of them is to be transposed, and "
-                                "out is not for it")
+            if not isinstance(inputs[0], RowBlock):
+                raise TypeError("an array times a RowBlock would add rows of this rank alone: the "
+                                "transpose of a RowBlock adds those of all")
+            if inputs[0].ndim != 1 or options or not isinstance(inputs[1], RowBlock):
+                raise TypeError("rows of a RowBlock are multiplied by those of a RowBlock: one of "
+                                "them is to be transposed, and out is not for it")
             return np.matmul(*plain)
 
         return _over_ranks(part, self._comm)
 
     def _reduce(self, ufunc, x, axis=0, out=None, **options):
-        axes = {a % x.ndim for a in (range(x.ndim) if axis is None else np.atleast_1d(axis))}
-        if 0 not in axes:
+        if axis is not None and set(np.ravel(axis)) <= {*range(1, x.ndim), *range(1 - x.ndim, 0)}:
             return RowBlock(ufunc.reduce(x, axis, out=out, **options), self._comm)
 
         def part():
@@ -167,7 +167,7 @@ class RowBlock(np.ndarray):
                                 " several ranks: without where, initial and out it may be add, "
                                 "maximum or minimum")
             initial = {} if len(x) or ufunc is np.add else {"initial": _extreme(ufunc, x.dtype)}
-            return ufunc.reduce(x, tuple(axes), **asked, **initial)
+            return ufunc.reduce(x, axis, **asked, **initial)
 
         return _over_ranks(part, self._comm, ufunc)
 
@@ -259,6 +259,8 @@ class Operator(Handle):
             if context.size > 1 and not isinstance(X, RowBlock):
                 raise TypeError(f"X is a {type(X).__name__}, which has no more than this rank's "
                                 "rows for a solver: use spmm_dist.scipy.lobpcg, or give a RowBlock")
+            if np.asarray(X).dtype.kind == "c" and self.dtype.kind != "c":
+                raise TypeError("X is complex, but the plan multiplies real blocks")
             rows = np.ascontiguousarray(X, self.dtype)
             rows = moved(rows, context.info.device_ordinal) if on_gpu else rows
         except Exception:
@@ -342,8 +344,9 @@ def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **option
         return preconditioned
 
     B, M = wrapped(B), wrapped(M)
-    yield (f"of object {plan._number}, {X.shape[1]} columns, B {type(B)}, M {type(M)}, "
-           f"Y {None if Y is None else Y.shape[1]}, tol={tol!r}, {sorted(options.items())!r}")
+    yield (f"of object {plan._number}, {X.shape[1]} columns, B {type(B).__name__}, "
+           f"M {type(M).__name__}, Y {None if Y is None else Y.shape[1]}, tol={tol!r}, "
+           f"{sorted(options.items())!r}")
     if tol is None:
         tol = np.sqrt(np.finfo(operator.dtype).eps) * plan.matrix.shape[0]
     with warnings.catch_warnings():
