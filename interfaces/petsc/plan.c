@@ -283,8 +283,6 @@ PetscErrorCode spmmi_prepare(Mat mat, spmm_op_t op, PetscInt columns, spmmi_stat
 
     PetscFunctionBegin;
     PetscCall(spmmi_state_of(mat, &state));
-    PetscCheck(state != NULL, PetscObjectComm((PetscObject)mat), PETSC_ERR_ARG_WRONG,
-               "the matrix is no %s", MATSPMMDIST);
     PetscCall(read_options(mat, &state->options));
     PetscCall(follow(mat, state));
     columns = PetscMin(columns, state->options.columns);
@@ -295,6 +293,36 @@ PetscErrorCode spmmi_prepare(Mat mat, spmm_op_t op, PetscInt columns, spmmi_stat
         PetscCall(create_plan(state, planned_op(op), columns, p));
     }
     *found = state;
+    PetscFunctionReturn(0);
+}
+
+/* What the plan of one op(A) chose. */
+static PetscErrorCode view_plan(const spmmi_state_t *state, spmm_op_t op, PetscViewer viewer)
+{
+    static const char *const names[SPMMI_OPS] = {"A", "A^T", "A^H"};
+    const spmmi_plan_t      *p                = &state->plans[op];
+    spmm_plan_stats_t        stats            = {.struct_size = sizeof stats};
+
+    PetscFunctionBegin;
+    if (p->plan == NULL) {
+        PetscFunctionReturn(0);
+    }
+    SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer,
+        "spmm_dist: products with %s: up to %" PetscInt_FMT " columns, partition %s, engine %s, "
+        "transport %s, schedule %s, %lld rows to receive\n",
+        names[op], p->columns, stats.partition, stats.engine, stats.transport, stats.schedule,
+        (long long)stats.halo_rows_total));
+    PetscFunctionReturn(0);
+}
+
+PetscErrorCode spmmi_view_plans(const spmmi_state_t *state, PetscViewer viewer)
+{
+    PetscFunctionBegin;
+    for (int op = 0; op < SPMMI_OPS; op++) {
+        PetscCall(view_plan(state, (spmm_op_t)op, viewer));
+    }
     PetscFunctionReturn(0);
 }
 

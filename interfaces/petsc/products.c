@@ -72,16 +72,13 @@ static PetscErrorCode get_factors(Mat C, Mat *A, Mat *B, spmm_op_t *op)
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode product_numeric(Mat C)
+static PetscErrorCode multiply_block(Mat A, spmm_op_t op, Mat B, Mat C)
 {
     const PetscScalar *from;
     PetscScalar       *to;
     PetscInt           columns, ldb, ldc;
-    spmm_op_t          op = SPMM_OP_N;
-    Mat                A, B;
 
     PetscFunctionBegin;
-    PetscCall(get_factors(C, &A, &B, &op));
     PetscCall(MatGetSize(B, NULL, &columns));
     PetscCall(MatDenseGetLDA(B, &ldb));
     PetscCall(MatDenseGetLDA(C, &ldc));
@@ -93,6 +90,28 @@ static PetscErrorCode product_numeric(Mat C)
     PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
     PetscFunctionReturn(0);
+}
+
+static PetscErrorCode product_numeric(Mat C)
+{
+    spmm_op_t op = SPMM_OP_N;
+    Mat       A, B;
+
+    PetscFunctionBegin;
+    PetscCall(get_factors(C, &A, &B, &op));
+    PetscCall(multiply_block(A, op, B, C));
+    PetscFunctionReturn(0);
+}
+
+/* As part of a product of three, whose factors C has, PETSc calls these with factors of their own. */
+static PetscErrorCode numeric_AB(Mat A, Mat B, Mat C)
+{
+    return multiply_block(A, SPMM_OP_N, B, C);
+}
+
+static PetscErrorCode numeric_AtB(Mat A, Mat B, Mat C)
+{
+    return multiply_block(A, SPMM_OP_T, B, C);
 }
 
 /* C gets its shape and type, unless the program gave it, and A its plan. */
@@ -126,21 +145,19 @@ static PetscErrorCode product_symbolic(Mat C)
     PetscCall(MatSetUp(C));
     PetscCall(spmmi_prepare(A, op, N, &unused));
     PetscCall(MatSetOperation(C, MATOP_PRODUCTNUMERIC, (void (*)(void))product_numeric));
+    if (op == SPMM_OP_N) {
+        PetscCall(MatSetOperation(C, MATOP_MAT_MULT_NUMERIC, (void (*)(void))numeric_AB));
+    } else {
+        PetscCall(MatSetOperation(C, MATOP_TRANSPOSE_MAT_MULT_NUMER, (void (*)(void))numeric_AtB));
+    }
     PetscFunctionReturn(0);
 }
 
-PetscErrorCode spmmi_product_from_options(Mat C)
+static PetscErrorCode check_rows(Mat A, Mat B, MatProductType type)
 {
-    PetscInt       a_first, a_last, b_first, b_last;
-    MatProductType type;
-    Mat            A, B;
+    PetscInt a_first, a_last, b_first, b_last;
 
     PetscFunctionBegin;
-    PetscCall(MatProductGetMats(C, &A, &B, NULL));
-    PetscCall(MatProductGetType(C, &type));
-    if (type != MATPRODUCT_AB && type != MATPRODUCT_AtB) {
-        PetscFunctionReturn(0); /* PETSc says what it cannot do, as for an AIJ */
-    }
     PetscCall(MatGetOwnershipRange(B, &b_first, &b_last));
     if (type == MATPRODUCT_AB) {
         PetscCall(MatGetOwnershipRangeColumn(A, &a_first, &a_last));
@@ -151,6 +168,88 @@ PetscErrorCode spmmi_product_from_options(Mat C)
                "rows %" PetscInt_FMT " to %" PetscInt_FMT " of the dense factor are on this rank, "
                "and %" PetscInt_FMT " to %" PetscInt_FMT " of the sparse one's",
                b_first, b_last, a_first, a_last);
-    PetscCall(MatSetOperation(C, MATOP_PRODUCTSYMBOLIC, (void (*)(void))product_symbolic));
+    PetscFunctionReturn(0);
+}
+
+/* A MATTRANSPOSE, of which PETSc has a product by the type of the matrix in it. */
+static PetscErrorCode is_transpose(Mat mat, PetscBool *is)
+{
+    return PetscObjectTypeCompare((PetscObject)mat, "transpose", is);
+}
+
+/* PETSc does what it does with AIJ: it finds that by the names of their types.  Names are ours
+ * again when the parts of a product of three look for theirs. */
+static PetscErrorCode ask_as_aij(Mat C, PetscErrorCode (*question)(Mat))
+{
+    PetscBool      is_own[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, any = PETSC_FALSE;
+    PetscBool      is_view;
+    PetscErrorCode error = 0;
+    Mat            factors[3];
+
+    PetscFunctionBegin;
+    PetscCall(MatProductGetMats(C, &factors[0], &factors[1], &factors[2]));
+    for (int i = 0; i < 3; i++) {
+        if (factors[i] != NULL) {
+            PetscCall(is_transpose(factors[i], &is_view));
+            if (is_view) {
+                PetscCall(MatTransposeGetMat(factors[i], &factors[i]));
+            }
+            PetscCall(spmmi_is_own(factors[i], &is_own[i]));
+        }
+        if (is_own[i]) {
+            PetscCall(spmmi_pass_for_aij(factors[i], PETSC_TRUE));
+            any = PETSC_TRUE;
+        }
+    }
+    if (any) {
+        error = question(C);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (is_own[i]) {
+            PetscCall(spmmi_pass_for_aij(factors[i], PETSC_FALSE));
+        }
+    }
+    PetscCall(error);
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode set_and_symbolic(Mat C)
+{
+    PetscFunctionBegin;
+    PetscCall(MatProductSetFromOptions(C));
+    PetscCall(MatProductSymbolic(C));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode symbolic_as_aij(Mat C)
+{
+    return ask_as_aij(C, set_and_symbolic);
+}
+
+PetscErrorCode spmmi_product_from_options(Mat C)
+{
+    PetscBool      a_is_own, b_is_own, a_is_aij, a_is_transpose, b_is_dense;
+    MatProductType type;
+    Mat            A, B;
+
+    PetscFunctionBegin;
+    PetscCall(MatProductGetMats(C, &A, &B, NULL));
+    PetscCall(MatProductGetType(C, &type));
+    PetscCall(spmmi_is_own(A, &a_is_own));
+    PetscCall(spmmi_is_own(B, &b_is_own));
+    PetscCall(is_transpose(A, &a_is_transpose));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &a_is_aij, MATSEQAIJ, MATMPIAIJ, ""));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &b_is_dense, MATSEQDENSE, MATMPIDENSE, ""));
+    if (a_is_own && b_is_dense && (type == MATPRODUCT_AB || type == MATPRODUCT_AtB)) {
+        PetscCall(check_rows(A, B, type));
+        PetscCall(MatSetOperation(C, MATOP_PRODUCTSYMBOLIC, (void (*)(void))product_symbolic));
+    } else if ((type == MATPRODUCT_ABt && a_is_aij && b_is_own) ||
+               (type == MATPRODUCT_ABC && a_is_transpose)) {
+        /* In the first PETSc gives a transpose of B the type of A, which empties a MATSPMMDIST; in
+         * the second it looks at types only now. */
+        PetscCall(MatSetOperation(C, MATOP_PRODUCTSYMBOLIC, (void (*)(void))symbolic_as_aij));
+    } else {
+        PetscCall(ask_as_aij(C, MatProductSetFromOptions));
+    }
     PetscFunctionReturn(0);
 }

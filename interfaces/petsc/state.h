@@ -42,8 +42,7 @@ typedef struct {
     PetscObjectState parts;           /* of the two blocks of an MPIAIJ, added up */
     PetscBool        behind;          /* plans have newer values of this rank than A */
     spmmi_options_t  options;
-    void (**inherited)(void); /* operations of the AIJ, in the order of `replaced` in type.c */
-    PetscErrorCode (*retrieve)(Mat); /* MatRetrieveValues() of the AIJ */
+    Mat              owner; /* PETSc moves what a Mat carries to another one */
 } spmmi_state_t;
 
 /* Return from a function of PETSc where a call of spmm_dist failed. */
@@ -54,8 +53,11 @@ typedef struct {
         }                                                                                          \
     } while (0)
 
-/* The state of a MATSPMMDIST; NULL for any other matrix. */
+/* Collective: the state of a MATSPMMDIST, a new one where PETSc has put another AIJ into the Mat. */
 PETSC_INTERN PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state);
+PETSC_INTERN PetscErrorCode spmmi_is_own(Mat mat, PetscBool *is_own);
+/* A MATSPMMDIST goes by the name of its AIJ, and has no products, or is itself again. */
+PETSC_INTERN PetscErrorCode spmmi_pass_for_aij(Mat mat, PetscBool pass);
 /* Collective: free plans and matrix, which the next product makes anew. */
 PETSC_INTERN PetscErrorCode spmmi_reset(spmmi_state_t *state);
 
@@ -66,7 +68,7 @@ PETSC_INTERN PetscErrorCode spmmi_mult_transpose(Mat mat, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode spmmi_mult_transpose_add(Mat mat, Vec x, Vec add, Vec y);
 PETSC_INTERN PetscErrorCode spmmi_mult_hermitian(Mat mat, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode spmmi_mult_hermitian_add(Mat mat, Vec x, Vec add, Vec y);
-/* C = A B and C = A^T B with dense B: what MatProductSetFromOptions() asks for. */
+/* What MatProductSetFromOptions() asks for: A B and A^T B with dense B, else what the AIJ does. */
 PETSC_INTERN PetscErrorCode spmmi_product_from_options(Mat C);
 
 /* Collective: C = op(A) B + beta C on arrays of PETSc, whose plan is made where there is none. */
@@ -76,5 +78,7 @@ PETSC_INTERN PetscErrorCode spmmi_execute(Mat mat, spmm_op_t op, PetscInt column
 /* Collective: the plan for op(A) and so many columns, with the values that the AIJ has. */
 PETSC_INTERN PetscErrorCode spmmi_prepare(Mat mat, spmm_op_t op, PetscInt columns,
                                           spmmi_state_t **state);
+/* What the plans that there are chose. */
+PETSC_INTERN PetscErrorCode spmmi_view_plans(const spmmi_state_t *state, PetscViewer viewer);
 
 #endif /* SPMM_PETSC_STATE_H */

@@ -7,14 +7,16 @@
 
 #define OWN_NAME     "spmm_dist state" /* the state's among the objects that a Mat carries */
 #define RETRIEVE     "MatRetrieveValues_C"
+#define ANY_PRODUCT  "MatProductSetFromOptions_anytype_C"
 #define TYPE_SEQ     MATSEQAIJ MATSPMMDIST
 #define TYPE_MPI     MATMPIAIJ MATSPMMDIST
 #define COUNT(array) ((PetscInt)(sizeof(array) / sizeof(array)[0]))
 
 static PetscErrorCode view(Mat mat, PetscViewer viewer);
-static PetscErrorCode destroy(Mat mat);
+static PetscErrorCode destroy_seq(Mat mat);
+static PetscErrorCode destroy_mpi(Mat mat);
 
-/* What is replaced of an AIJ. */
+/* What is replaced of an AIJ, and how it is destroyed. */
 static const struct {
     MatOperation op;
     void (*own)(void);
@@ -26,8 +28,41 @@ static const struct {
     {MATOP_MULT_HERMITIAN_TRANSPOSE, (void (*)(void))spmmi_mult_hermitian},
     {MATOP_MULT_HERMITIAN_TRANS_ADD, (void (*)(void))spmmi_mult_hermitian_add},
     {MATOP_VIEW, (void (*)(void))view},
-    {MATOP_DESTROY, (void (*)(void))destroy},
+    {MATOP_PRODUCTSETFROMOPTIONS, (void (*)(void))spmmi_product_from_options},
 };
+
+/* The operations of the two AIJ, of one rank and of several: no Mat need carry them. */
+typedef struct {
+    void (*operations[COUNT(replaced)])(void); /* in the order of `replaced` */
+    PetscErrorCode (*view)(Mat, PetscViewer);
+    PetscErrorCode (*destroy)(Mat);
+    PetscErrorCode (*product)(Mat);
+    PetscErrorCode (*retrieve)(Mat); /* MatRetrieveValues() */
+} aij_t;
+
+static PetscErrorCode get_aij(PetscBool is_mpi, const aij_t **aij)
+{
+    static aij_t both[2];
+    aij_t       *a = &both[is_mpi ? 1 : 0];
+    Mat          plain;
+
+    PetscFunctionBegin;
+    *aij = a;
+    if (a->destroy != NULL) {
+        PetscFunctionReturn(0);
+    }
+    PetscCall(MatCreate(PETSC_COMM_SELF, &plain));
+    PetscCall(MatSetType(plain, is_mpi ? MATMPIAIJ : MATSEQAIJ));
+    for (PetscInt i = 0; i < COUNT(replaced); i++) {
+        PetscCall(MatGetOperation(plain, replaced[i].op, &a->operations[i]));
+    }
+    PetscCall(MatGetOperation(plain, MATOP_VIEW, (void (**)(void)) & a->view));
+    PetscCall(MatGetOperation(plain, MATOP_PRODUCTSETFROMOPTIONS, (void (**)(void)) & a->product));
+    PetscCall(PetscObjectQueryFunction((PetscObject)plain, RETRIEVE, &a->retrieve));
+    PetscCall(MatGetOperation(plain, MATOP_DESTROY, (void (**)(void)) & a->destroy));
+    PetscCall(MatDestroy(&plain));
+    PetscFunctionReturn(0);
+}
 
 /* The contexts in use, one for each communicator of PETSc. */
 typedef struct shared shared_t;
@@ -78,7 +113,18 @@ static PetscErrorCode leave_context(spmm_context_t *ctx)
     PetscFunctionReturn(0);
 }
 
-PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state)
+static PetscErrorCode is_mpiaij(Mat mat, PetscBool *is_mpi)
+{
+    return PetscObjectBaseTypeCompare((PetscObject)mat, MATMPIAIJ, is_mpi);
+}
+
+PetscErrorCode spmmi_is_own(Mat mat, PetscBool *is_own)
+{
+    return PetscObjectTypeCompareAny((PetscObject)mat, is_own, TYPE_SEQ, TYPE_MPI, "");
+}
+
+/* NULL: the Mat carries none. */
+static PetscErrorCode find_state(Mat mat, spmmi_state_t **state)
 {
     PetscContainer container;
 
@@ -98,7 +144,6 @@ static PetscErrorCode free_state(void *data)
     PetscFunctionBegin;
     PetscCall(spmmi_reset(state));
     PetscCall(leave_context(state->ctx));
-    PetscCall(PetscFree(state->inherited));
     PetscCall(PetscFree(state));
     PetscFunctionReturn(0);
 }
@@ -106,11 +151,13 @@ static PetscErrorCode free_state(void *data)
 /* PETSc counts no change there, neither of the whole nor of its parts. */
 static PetscErrorCode retrieve_values(Mat mat)
 {
-    spmmi_state_t *state;
+    const aij_t *aij;
+    PetscBool    is_mpi;
 
     PetscFunctionBegin;
-    PetscCall(spmmi_state_of(mat, &state));
-    PetscCall(state->retrieve(mat));
+    PetscCall(is_mpiaij(mat, &is_mpi));
+    PetscCall(get_aij(is_mpi, &aij));
+    PetscCall(aij->retrieve(mat));
     PetscCall(PetscObjectStateIncrease((PetscObject)mat));
     PetscFunctionReturn(0);
 }
@@ -122,37 +169,13 @@ static PetscErrorCode attach_state(Mat mat)
 
     PetscFunctionBegin;
     PetscCall(PetscNew(&state));
-    PetscCall(PetscMalloc1(COUNT(replaced), &state->inherited));
-    for (PetscInt i = 0; i < COUNT(replaced); i++) {
-        PetscCall(MatGetOperation(mat, replaced[i].op, &state->inherited[i]));
-        PetscCall(MatSetOperation(mat, replaced[i].op, replaced[i].own));
-    }
-    PetscCall(PetscObjectQueryFunction((PetscObject)mat, RETRIEVE, &state->retrieve));
-    if (state->retrieve != NULL) {
-        PetscCall(PetscObjectComposeFunction((PetscObject)mat, RETRIEVE, retrieve_values));
-    }
+    state->owner = mat;
     PetscCall(take_context(PetscObjectComm((PetscObject)mat), &state->ctx));
     PetscCall(PetscContainerCreate(PetscObjectComm((PetscObject)mat), &container));
     PetscCall(PetscContainerSetPointer(container, state));
     PetscCall(PetscContainerSetUserDestroy(container, free_state));
     PetscCall(PetscObjectCompose((PetscObject)mat, OWN_NAME, (PetscObject)container));
     PetscCall(PetscContainerDestroy(&container));
-    PetscFunctionReturn(0);
-}
-
-static PetscErrorCode detach_state(Mat mat)
-{
-    spmmi_state_t *state;
-
-    PetscFunctionBegin;
-    PetscCall(spmmi_state_of(mat, &state));
-    for (PetscInt i = 0; i < COUNT(replaced); i++) {
-        PetscCall(MatSetOperation(mat, replaced[i].op, state->inherited[i]));
-    }
-    if (state->retrieve != NULL) {
-        PetscCall(PetscObjectComposeFunction((PetscObject)mat, RETRIEVE, state->retrieve));
-    }
-    PetscCall(PetscObjectCompose((PetscObject)mat, OWN_NAME, NULL));
     PetscFunctionReturn(0);
 }
 
@@ -176,23 +199,25 @@ static PetscErrorCode compose(Mat mat, const char *pattern, const char *type, co
     PetscFunctionReturn(0);
 }
 
-/* Compose these functions, or remove them. */
+/* Compose these functions, or remove them.  PETSc knows the product of a transpose and two AIJ by
+ * the names of all three, and asks the transpose before it asks for products with any type. */
 static PetscErrorCode compose_all(Mat mat, PetscBool is_mpi, PetscBool remove)
 {
-    static const char *const dense[]   = {MATSEQDENSE, MATMPIDENSE};
     static const char *const targets[] = {MATSEQBAIJ,   MATMPIBAIJ,   MATSEQSBAIJ, MATMPISBAIJ,
                                           MATSEQDENSE,  MATMPIDENSE,  MATSEQSELL,  MATMPISELL,
                                           MATELEMENTAL, MATSCALAPACK, MATHYPRE,    MATIS};
     const char *const        base      = is_mpi ? MATMPIAIJ : MATSEQAIJ;
     const char *const        type      = is_mpi ? TYPE_MPI : TYPE_SEQ;
+    const char *const        triple    = "MatProductSetFromOptions_transpose_%s_%s_C";
     void (*const product)(void)        = remove ? NULL : (void (*)(void))spmmi_product_from_options;
     void (*const back)(void)           = remove ? NULL : (void (*)(void))to_aij;
     void (*const there)(void)          = remove ? NULL : (void (*)(void))from_aij;
 
     PetscFunctionBegin;
-    for (PetscInt i = 0; i < COUNT(dense); i++) {
-        PetscCall(compose(mat, "MatProductSetFromOptions_%s_%s_C", type, dense[i], product, NULL));
-    }
+    PetscCall(PetscObjectComposeFunction((PetscObject)mat, ANY_PRODUCT, product));
+    PetscCall(compose(mat, triple, type, type, product, NULL));
+    PetscCall(compose(mat, triple, type, base, product, NULL));
+    PetscCall(compose(mat, triple, base, type, product, NULL));
     for (PetscInt i = 0; i < COUNT(targets); i++) {
         PetscCall(compose(mat, "MatConvert_%s_%s_C", type, targets[i], NULL, remove ? NULL : base));
     }
@@ -202,33 +227,87 @@ static PetscErrorCode compose_all(Mat mat, PetscBool is_mpi, PetscBool remove)
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode is_mpiaij(Mat mat, PetscBool *is_mpi)
+PetscErrorCode spmmi_pass_for_aij(Mat mat, PetscBool pass)
 {
-    return PetscObjectBaseTypeCompare((PetscObject)mat, MATMPIAIJ, is_mpi);
+    PetscErrorCode (*own)(Mat) = spmmi_product_from_options;
+    const aij_t *aij;
+    PetscBool    is_mpi;
+
+    PetscFunctionBegin;
+    PetscCall(is_mpiaij(mat, &is_mpi));
+    PetscCall(get_aij(is_mpi, &aij));
+    PetscCall(MatSetOperation(mat, MATOP_PRODUCTSETFROMOPTIONS,
+                              (void (*)(void))(pass ? aij->product : own)));
+    PetscCall(PetscObjectComposeFunction((PetscObject)mat, ANY_PRODUCT, pass ? NULL : own));
+    if (pass) {
+        PetscCall(PetscObjectChangeTypeName((PetscObject)mat, is_mpi ? MATMPIAIJ : MATSEQAIJ));
+    } else {
+        PetscCall(PetscObjectChangeTypeName((PetscObject)mat, is_mpi ? TYPE_MPI : TYPE_SEQ));
+    }
+    PetscFunctionReturn(0);
 }
 
 /* The AIJ becomes a MATSPMMDIST. */
 static PetscErrorCode adopt(Mat mat)
 {
-    PetscBool is_mpi;
+    const aij_t *aij;
+    PetscBool    is_mpi;
 
     PetscFunctionBegin;
     PetscCall(is_mpiaij(mat, &is_mpi));
+    PetscCall(get_aij(is_mpi, &aij));
+    for (PetscInt i = 0; i < COUNT(replaced); i++) {
+        PetscCall(MatSetOperation(mat, replaced[i].op, replaced[i].own));
+    }
+    PetscCall(
+        MatSetOperation(mat, MATOP_DESTROY, (void (*)(void))(is_mpi ? destroy_mpi : destroy_seq)));
+    if (aij->retrieve != NULL) {
+        PetscCall(PetscObjectComposeFunction((PetscObject)mat, RETRIEVE, retrieve_values));
+    }
     PetscCall(attach_state(mat));
     PetscCall(compose_all(mat, is_mpi, PETSC_FALSE));
     PetscCall(PetscObjectChangeTypeName((PetscObject)mat, is_mpi ? TYPE_MPI : TYPE_SEQ));
     PetscFunctionReturn(0);
 }
 
+PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state)
+{
+    PetscFunctionBegin;
+    PetscCall(find_state(mat, state));
+    if (*state == NULL) {
+        PetscCall(adopt(mat));
+        PetscCall(find_state(mat, state));
+    } else if ((*state)->owner != mat) { /* the counts of changes are another Mat's */
+        PetscCall(spmmi_reset(*state));
+        (*state)->owner = mat;
+    }
+    PetscFunctionReturn(0);
+}
+
+/* What a Mat carries of a MATSPMMDIST; where PETSc has put another AIJ into it, there is none. */
+static PetscErrorCode drop(Mat mat, PetscBool is_mpi, const aij_t *aij)
+{
+    PetscFunctionBegin;
+    PetscCall(PetscObjectCompose((PetscObject)mat, OWN_NAME, NULL));
+    PetscCall(PetscObjectComposeFunction((PetscObject)mat, RETRIEVE, aij->retrieve));
+    PetscCall(compose_all(mat, is_mpi, PETSC_TRUE));
+    PetscFunctionReturn(0);
+}
+
 /* The MATSPMMDIST becomes an AIJ. */
 static PetscErrorCode release(Mat mat)
 {
-    PetscBool is_mpi;
+    const aij_t *aij;
+    PetscBool    is_mpi;
 
     PetscFunctionBegin;
     PetscCall(is_mpiaij(mat, &is_mpi));
-    PetscCall(detach_state(mat));
-    PetscCall(compose_all(mat, is_mpi, PETSC_TRUE));
+    PetscCall(get_aij(is_mpi, &aij));
+    PetscCall(drop(mat, is_mpi, aij));
+    for (PetscInt i = 0; i < COUNT(replaced); i++) {
+        PetscCall(MatSetOperation(mat, replaced[i].op, aij->operations[i]));
+    }
+    PetscCall(MatSetOperation(mat, MATOP_DESTROY, (void (*)(void))aij->destroy));
     PetscCall(PetscObjectChangeTypeName((PetscObject)mat, is_mpi ? MATMPIAIJ : MATSEQAIJ));
     PetscFunctionReturn(0);
 }
@@ -259,60 +338,45 @@ static PetscErrorCode to_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)
     return convert(mat, release, reuse, out);
 }
 
-static PetscErrorCode destroy(Mat mat)
+/* PETSc also destroys what is in a Mat to put another AIJ into it, and hides its type then. */
+static PetscErrorCode destroy(Mat mat, PetscBool is_mpi)
 {
-    PetscErrorCode (*inherited)(Mat);
+    const aij_t *aij;
 
     PetscFunctionBegin;
-    PetscCall(release(mat));
-    PetscCall(MatGetOperation(mat, MATOP_DESTROY, (void (**)(void)) & inherited));
-    PetscCall(inherited(mat));
+    PetscCall(get_aij(is_mpi, &aij));
+    PetscCall(drop(mat, is_mpi, aij));
+    PetscCall(aij->destroy(mat));
     PetscFunctionReturn(0);
 }
 
-/* What the plan of one op(A) chose. */
-static PetscErrorCode view_plan(const spmmi_state_t *state, spmm_op_t op, PetscViewer viewer)
+static PetscErrorCode destroy_seq(Mat mat)
 {
-    static const char *const names[SPMMI_OPS] = {"A", "A^T", "A^H"};
-    const spmmi_plan_t      *p                = &state->plans[op];
-    spmm_plan_stats_t        stats            = {.struct_size = sizeof stats};
+    return destroy(mat, PETSC_FALSE);
+}
 
-    PetscFunctionBegin;
-    if (p->plan == NULL) {
-        PetscFunctionReturn(0);
-    }
-    SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));
-    PetscCall(PetscViewerASCIIPrintf(
-        viewer,
-        "spmm_dist: products with %s: up to %" PetscInt_FMT " columns, partition %s, engine %s, "
-        "transport %s, schedule %s, %lld rows to receive\n",
-        names[op], p->columns, stats.partition, stats.engine, stats.transport, stats.schedule,
-        (long long)stats.halo_rows_total));
-    PetscFunctionReturn(0);
+static PetscErrorCode destroy_mpi(Mat mat)
+{
+    return destroy(mat, PETSC_TRUE);
 }
 
 static PetscErrorCode view(Mat mat, PetscViewer viewer)
 {
-    PetscErrorCode (*inherited)(Mat, PetscViewer) = NULL;
-    PetscBool         is_ascii;
+    const aij_t      *aij;
+    PetscBool         is_mpi, is_ascii;
     PetscViewerFormat format;
     spmmi_state_t    *state;
 
     PetscFunctionBegin;
-    PetscCall(spmmi_state_of(mat, &state));
-    for (PetscInt i = 0; i < COUNT(replaced); i++) {
-        if (replaced[i].op == MATOP_VIEW) {
-            inherited = (PetscErrorCode(*)(Mat, PetscViewer))state->inherited[i];
-        }
-    }
-    PetscCall(inherited(mat, viewer));
+    PetscCall(is_mpiaij(mat, &is_mpi));
+    PetscCall(get_aij(is_mpi, &aij));
+    PetscCall(aij->view(mat, viewer));
+    PetscCall(find_state(mat, &state));
     PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &is_ascii));
     PetscCall(PetscViewerGetFormat(viewer, &format));
-    if (is_ascii &&
+    if (state != NULL && is_ascii &&
         (format == PETSC_VIEWER_ASCII_INFO || format == PETSC_VIEWER_ASCII_INFO_DETAIL)) {
-        for (int op = 0; op < SPMMI_OPS; op++) {
-            PetscCall(view_plan(state, (spmm_op_t)op, viewer));
-        }
+        PetscCall(spmmi_view_plans(state, viewer));
     }
     PetscFunctionReturn(0);
 }

@@ -4,7 +4,8 @@
  *
  *     mpirun -n 3 test_changes -dll_append libspmm_dist_petsc.so [-mat_spmmdist_partition block]
  */
-#include <petscmat.h>
+#include <petsc/private/petscimpl.h> /* PetscObjectStateSet() */
+#include <petscksp.h>
 
 enum { N = 23, IN_ROW = 5 };
 enum { OP_N, OP_T, OP_H, OPS };
@@ -36,10 +37,10 @@ static PetscErrorCode set_values(Mat A, PetscInt salt)
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode make(MatType type, Mat *A)
+static PetscErrorCode make(MPI_Comm comm, MatType type, Mat *A)
 {
     PetscFunctionBeginUser;
-    PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+    PetscCall(MatCreate(comm, A));
     PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, N));
     PetscCall(MatSetType(*A, type));
     PetscCall(MatSetUp(*A));
@@ -56,6 +57,67 @@ static PetscErrorCode axpy(Mat A)
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &copy));
     PetscCall(MatAXPY(A, 1.5, copy, SAME_NONZERO_PATTERN));
     PetscCall(MatDestroy(&copy));
+    PetscFunctionReturn(0);
+}
+
+/* PETSc puts a new matrix into A. */
+static PetscErrorCode axpy_other_pattern(Mat A)
+{
+    Mat turned;
+
+    PetscFunctionBeginUser;
+    PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &turned));
+    PetscCall(MatAXPY(A, 2.0, turned, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatDestroy(&turned));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode transpose(Mat A)
+{
+    return MatTranspose(A, MAT_INPLACE_MATRIX, &A);
+}
+
+static PetscErrorCode convert(Mat A)
+{
+    MatType now;
+    char    type[64];
+
+    PetscFunctionBeginUser;
+    PetscCall(MatGetType(A, &now));
+    PetscCall(PetscStrncpy(type, now, sizeof type));
+    PetscCall(MatConvert(A, MATBAIJ, MAT_INPLACE_MATRIX, &A));
+    PetscCall(MatConvert(A, type, MAT_INPLACE_MATRIX, &A));
+    PetscFunctionReturn(0);
+}
+
+/* A gets a matrix that was changed after its products, and counts changes as that did then. */
+static PetscErrorCode replace(Mat A)
+{
+    PetscObjectState state;
+    Mat              other;
+    Vec              x, y;
+
+    PetscFunctionBeginUser;
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &other));
+    PetscCall(MatCreateVecs(other, &x, &y));
+    PetscCall(VecSet(x, 1.0));
+    PetscCall(MatMult(other, x, y));
+    PetscCall(MatMultTranspose(other, x, y));
+    PetscCall(PetscObjectStateGet((PetscObject)other, &state));
+    PetscCall(MatScale(other, 2.0));
+    PetscCall(PetscObjectStateSet((PetscObject)A, state - 1));
+    PetscCall(MatHeaderReplace(A, &other));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscFunctionReturn(0);
+}
+
+/* As where PETSc puts an AIJ into A. */
+static PetscErrorCode lose_state(Mat A)
+{
+    PetscFunctionBeginUser;
+    PetscCall(MatScale(A, 0.5));
+    PetscCall(PetscObjectCompose((PetscObject)A, "spmm_dist state", NULL));
     PetscFunctionReturn(0);
 }
 
@@ -120,6 +182,12 @@ static const struct {
     PetscErrorCode (*change)(Mat);
 } changes[] = {{"MatShift", shift},
                {"MatAXPY", axpy},
+               {"MatAXPY of another pattern", axpy_other_pattern},
+               {"MatTranspose in place", transpose},
+               {"MatTranspose in place, again", transpose},
+               {"MatConvert to BAIJ and back", convert},
+               {"MatHeaderReplace", replace},
+               {"a Mat without state", lose_state},
                {"blocks of one rank", scale_parts},
                {"MatCopy", copy_other},
                {"MatConjugate", MatConjugate},
@@ -172,8 +240,8 @@ static PetscErrorCode check(int ops)
     Mat A, want;
 
     PetscFunctionBeginUser;
-    PetscCall(make("spmmdist", &A));
-    PetscCall(make(MATAIJ, &want));
+    PetscCall(make(PETSC_COMM_WORLD, "spmmdist", &A));
+    PetscCall(make(PETSC_COMM_WORLD, MATAIJ, &want));
     for (int op = 0; op < ops; op++) {
         PetscCall(compare(A, want, op, "as made"));
     }
@@ -195,8 +263,8 @@ static PetscErrorCode check_late_plan(void)
     Mat A, want;
 
     PetscFunctionBeginUser;
-    PetscCall(make("spmmdist", &A));
-    PetscCall(make(MATAIJ, &want));
+    PetscCall(make(PETSC_COMM_WORLD, "spmmdist", &A));
+    PetscCall(make(PETSC_COMM_WORLD, MATAIJ, &want));
     PetscCall(compare(A, want, OP_N, "as made"));
     PetscCall(scale_parts(A));
     PetscCall(scale_parts(want));
@@ -211,9 +279,88 @@ static PetscErrorCode check_late_plan(void)
     PetscFunctionReturn(0);
 }
 
+static PetscErrorCode lu(Mat A, IS rows, IS columns)
+{
+    MatFactorInfo info;
+
+    PetscFunctionBeginUser;
+    PetscCall(MatFactorInfoInitialize(&info));
+    info.fill = 5.0;
+    PetscCall(MatLUFactor(A, rows, columns, &info));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode ilu(Mat A, IS rows, IS columns)
+{
+    MatFactorInfo info;
+
+    PetscFunctionBeginUser;
+    PetscCall(MatFactorInfoInitialize(&info));
+    info.fill = 1.0;
+    PetscCall(MatILUFactor(A, rows, columns, &info));
+    PetscFunctionReturn(0);
+}
+
+/* x = factors of A in the place of A applied to ones, by MatSolve() or, with NULL, by PCLU. */
+static PetscErrorCode solve_in_place(MatType type, PetscErrorCode (*factor)(Mat, IS, IS), Vec *x)
+{
+    IS  rows, columns;
+    KSP ksp;
+    PC  pc;
+    Vec b;
+    Mat A;
+
+    PetscFunctionBeginUser;
+    PetscCall(make(PETSC_COMM_SELF, type, &A));
+    PetscCall(MatShift(A, 100.0));
+    PetscCall(MatCreateVecs(A, x, &b));
+    PetscCall(VecSet(*x, 1.0));
+    PetscCall(MatMult(A, *x, b)); /* a plan is there */
+    PetscCall(MatGetOrdering(A, MATORDERINGNATURAL, &rows, &columns));
+    if (factor != NULL) {
+        PetscCall(factor(A, rows, columns));
+        PetscCall(MatSolve(A, b, *x));
+    } else {
+        PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+        PetscCall(KSPSetOperators(ksp, A, A));
+        PetscCall(KSPSetType(ksp, KSPPREONLY));
+        PetscCall(KSPGetPC(ksp, &pc));
+        PetscCall(PCSetType(pc, PCLU));
+        PetscCall(PCFactorSetUseInPlace(pc, PETSC_TRUE));
+        PetscCall(KSPSolve(ksp, b, *x));
+        PetscCall(KSPDestroy(&ksp));
+    }
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
+    PetscCall(VecDestroy(&b));
+    PetscCall(MatDestroy(&A));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode check_factors(void)
+{
+    PetscErrorCode (*const factors[])(Mat, IS, IS) = {lu, ilu, NULL};
+    PetscReal apart;
+    Vec       x, want;
+
+    PetscFunctionBeginUser;
+    for (size_t k = 0; k < sizeof factors / sizeof factors[0]; k++) {
+        PetscCall(solve_in_place("spmmdist", factors[k], &x));
+        PetscCall(solve_in_place(MATAIJ, factors[k], &want));
+        PetscCall(VecAXPY(x, -1.0, want));
+        PetscCall(VecNorm(x, NORM_INFINITY, &apart));
+        PetscCheck(apart < 1e-12, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+                   "factors %d in place: solutions are apart by %g", (int)k, (double)apart);
+        PetscCall(VecDestroy(&x));
+        PetscCall(VecDestroy(&want));
+    }
+    PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
     PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+    PetscCall(check_factors());
     PetscCall(check(1));
     PetscCall(check(OPS));
     PetscCall(check_late_plan());
