@@ -53,6 +53,9 @@ typedef struct {
         }                                                                                          \
     } while (0)
 
+/* Collective: the context of a communicator; the last who leaves it frees it. */
+PETSC_INTERN PetscErrorCode spmmi_take_context(MPI_Comm comm, spmm_context_t **ctx);
+PETSC_INTERN PetscErrorCode spmmi_leave_context(spmm_context_t *ctx);
 /* Collective: the state of a MATSPMMDIST, a new one where PETSc has put another AIJ into the Mat. */
 PETSC_INTERN PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state);
 PETSC_INTERN PetscErrorCode spmmi_is_own(Mat mat, PetscBool *is_own);

@@ -13,6 +13,7 @@
 #define COUNT(array) ((PetscInt)(sizeof(array) / sizeof(array)[0]))
 
 static PetscErrorCode view(Mat mat, PetscViewer viewer);
+static PetscErrorCode from_any(Mat mat, MatType type, MatReuse reuse, Mat *out);
 static PetscErrorCode destroy_seq(Mat mat);
 static PetscErrorCode destroy_mpi(Mat mat);
 
@@ -28,6 +29,7 @@ static const struct {
     {MATOP_MULT_HERMITIAN_TRANSPOSE, (void (*)(void))spmmi_mult_hermitian},
     {MATOP_MULT_HERMITIAN_TRANS_ADD, (void (*)(void))spmmi_mult_hermitian_add},
     {MATOP_VIEW, (void (*)(void))view},
+    {MATOP_CONVERT_FROM, (void (*)(void))from_any},
     {MATOP_PRODUCTSETFROMOPTIONS, (void (*)(void))spmmi_product_from_options},
 };
 
@@ -64,55 +66,6 @@ static PetscErrorCode get_aij(PetscBool is_mpi, const aij_t **aij)
     PetscFunctionReturn(0);
 }
 
-/* The contexts in use, one for each communicator of PETSc. */
-typedef struct shared shared_t;
-struct shared {
-    MPI_Comm        comm;
-    spmm_context_t *ctx;
-    int             users;
-    shared_t       *next;
-};
-static shared_t *contexts = NULL;
-
-static PetscErrorCode take_context(MPI_Comm comm, spmm_context_t **ctx)
-{
-    /* Where the arrays of Vec and Mat lie. */
-    const spmm_context_options_t on_cpu = {.struct_size = sizeof on_cpu, .device = SPMM_DEVICE_CPU};
-    shared_t                    *s      = contexts;
-
-    PetscFunctionBegin;
-    while (s != NULL && s->comm != comm) {
-        s = s->next;
-    }
-    if (s == NULL) {
-        PetscCall(PetscNew(&s));
-        SPMMI_CALL(NULL, spmm_context_create(comm, &on_cpu, &s->ctx));
-        s->comm  = comm;
-        s->next  = contexts;
-        contexts = s;
-    }
-    s->users++;
-    *ctx = s->ctx;
-    PetscFunctionReturn(0);
-}
-
-static PetscErrorCode leave_context(spmm_context_t *ctx)
-{
-    shared_t **at = &contexts, *s;
-
-    PetscFunctionBegin;
-    while ((*at)->ctx != ctx) {
-        at = &(*at)->next;
-    }
-    s = *at;
-    if (--s->users == 0) {
-        *at = s->next;
-        SPMMI_CALL(s->ctx, spmm_context_destroy(&s->ctx));
-        PetscCall(PetscFree(s));
-    }
-    PetscFunctionReturn(0);
-}
-
 static PetscErrorCode is_mpiaij(Mat mat, PetscBool *is_mpi)
 {
     return PetscObjectBaseTypeCompare((PetscObject)mat, MATMPIAIJ, is_mpi);
@@ -143,7 +96,7 @@ static PetscErrorCode free_state(void *data)
 
     PetscFunctionBegin;
     PetscCall(spmmi_reset(state));
-    PetscCall(leave_context(state->ctx));
+    PetscCall(spmmi_leave_context(state->ctx));
     PetscCall(PetscFree(state));
     PetscFunctionReturn(0);
 }
@@ -170,7 +123,7 @@ static PetscErrorCode attach_state(Mat mat)
     PetscFunctionBegin;
     PetscCall(PetscNew(&state));
     state->owner = mat;
-    PetscCall(take_context(PetscObjectComm((PetscObject)mat), &state->ctx));
+    PetscCall(spmmi_take_context(PetscObjectComm((PetscObject)mat), &state->ctx));
     PetscCall(PetscContainerCreate(PetscObjectComm((PetscObject)mat), &container));
     PetscCall(PetscContainerSetPointer(container, state));
     PetscCall(PetscContainerSetUserDestroy(container, free_state));
@@ -330,6 +283,25 @@ static PetscErrorCode from_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)
 {
     (void)type;
     return convert(mat, adopt, reuse, out);
+}
+
+/* Any other type becomes an AIJ first, as which PETSc may have a way of its own. */
+static PetscErrorCode from_any(Mat mat, MatType type, MatReuse reuse, Mat *out)
+{
+    Mat aij = mat;
+
+    PetscFunctionBegin;
+    (void)type;
+    PetscCall(
+        MatConvert(mat, MATAIJ, reuse == MAT_REUSE_MATRIX ? MAT_INITIAL_MATRIX : reuse, &aij));
+    if (reuse == MAT_REUSE_MATRIX) {
+        PetscCall(MatCopy(aij, *out, SAME_NONZERO_PATTERN));
+        PetscCall(MatDestroy(&aij));
+    } else {
+        PetscCall(adopt(aij));
+        *out = aij;
+    }
+    PetscFunctionReturn(0);
 }
 
 static PetscErrorCode to_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)

@@ -79,14 +79,17 @@ static PetscErrorCode transpose(Mat A)
 
 static PetscErrorCode convert(Mat A)
 {
-    MatType now;
-    char    type[64];
+    const char *const others[] = {MATBAIJ, MATSELL, MATDENSE};
+    MatType           now;
+    char              type[64];
 
     PetscFunctionBeginUser;
     PetscCall(MatGetType(A, &now));
     PetscCall(PetscStrncpy(type, now, sizeof type));
-    PetscCall(MatConvert(A, MATBAIJ, MAT_INPLACE_MATRIX, &A));
-    PetscCall(MatConvert(A, type, MAT_INPLACE_MATRIX, &A));
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        PetscCall(MatConvert(A, others[k], MAT_INPLACE_MATRIX, &A));
+        PetscCall(MatConvert(A, type, MAT_INPLACE_MATRIX, &A));
+    }
     PetscFunctionReturn(0);
 }
 
@@ -185,7 +188,7 @@ static const struct {
                {"MatAXPY of another pattern", axpy_other_pattern},
                {"MatTranspose in place", transpose},
                {"MatTranspose in place, again", transpose},
-               {"MatConvert to BAIJ and back", convert},
+               {"MatConvert to others and back", convert},
                {"MatHeaderReplace", replace},
                {"a Mat without state", lose_state},
                {"blocks of one rank", scale_parts},
