@@ -16,6 +16,8 @@
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
+#   petsc      PETSc's own tests of matrices and solvers with its type aij and with the plugin's:
+#              list of verdicts in build/nightly/own_tests_real.tsv and own_tests_complex.tsv
 #   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM,
 #              new values and column groups verified
 #   cuda       all but tests compiled for each of 8.0, 8.9, 9.0, 10.0 and 12.0 without a warning, as
@@ -27,15 +29,15 @@
 #     scripts/nightly.sh [STEP...]
 set -eu -o pipefail
 export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_SETUP_DEBIAN=1
-export SPMM_SETUP_CONTAINER=1 SPMM_WERROR=1
+export SPMM_SETUP_CONTAINER=1 SPMM_SETUP_PETSC=1 SPMM_WERROR=1
 # shellcheck source=scripts/setup.sh
 . "$(dirname "$0")/setup.sh"
 # Else each start of MPI looks for fabrics (tests/CMakeLists.txt).
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] ||
-    steps=(clang mpich coverage tsan asan faults limits readers product nodes cuda debian container
-        fuzz)
+    steps=(clang mpich coverage tsan asan faults limits readers product petsc nodes cuda debian
+        container fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -112,6 +114,15 @@ step_product() {
     build cpu && python3 tests/driver/cover.py --full --share "${SPMM_PRODUCT_SHARE:-1/1}"
 }
 
+step_petsc() {
+    local kind top=$PWD
+    build cpu || return
+    for kind in real complex; do
+        (cd "$logs" && python3 "$top/tests/petsc/own_tests.py" \
+            "$top/build/cpu/interfaces/petsc/libspmm_dist_petsc_$kind.so") || return
+    done
+}
+
 step_nodes() {
     build cpu && SPMM_NODES_ALL=1 python3 tests/nodes/test_nodes.py Good.test_all_shapes \
         Good.test_programs_on_all_shapes
@@ -166,6 +177,7 @@ run_step() {
         limits) step_limits ;;
         readers) step_readers ;;
         product) step_product ;;
+        petsc) step_petsc ;;
         nodes) step_nodes ;;
         cuda) step_cuda ;;
         debian) step_debian ;;

@@ -8,7 +8,7 @@
 #   jobs        number of cores, or CMAKE_BUILD_PARALLEL_LEVEL
 # With SPMM_SETUP_SLURM=1 (CI) also Slurm for the test of jobs/, about 10 s; where systemd runs, the
 # packages enable its daemons.  With SPMM_SETUP_CLANG=1 (CI, nightly.sh) also clang with libFuzzer,
-# with SPMM_SETUP_PETSC=1 (CI) PETSc, SLEPc and hypre, some 100 MB and 20 s, with
+# with SPMM_SETUP_PETSC=1 (CI, nightly.sh) PETSc, SLEPc and hypre, some 100 MB and 20 s, with
 # SPMM_SETUP_DOCS=1 (CI) Doxygen for scripts/docs.sh, and with SPMM_SETUP_FORTRAN=1 (CI) gfortran
 # for the tests of the Fortran module.  With SPMM_SETUP_MPICH=1 (nightly.sh) also MPICH, beside Open
 # MPI, which mpicc and mpirun go on to mean, with SPMM_SETUP_DEBIAN=1 what builds packages, and with
@@ -118,8 +118,9 @@ extra=()
 [ "${SPMM_SETUP_SLURM:-0}" != 1 ] || extra+=("${slurm_packages[@]}")
 [ "${SPMM_SETUP_CLANG:-0}" != 1 ] || extra+=("${clang_packages[@]}")
 [ "${SPMM_SETUP_PETSC:-0}" != 1 ] || extra+=("${petsc_packages[@]}")
-# Of Debian 12; elsewhere its name has another version, and one test less is run.
-[ "${SPMM_SETUP_PETSC:-0}" != 1 ] || optional_packages+=(libslepc3.18-dev-examples)
+# Of Debian 12; elsewhere their names have another version, and tests are left out.
+[ "${SPMM_SETUP_PETSC:-0}" != 1 ] ||
+    optional_packages+=(libslepc3.18-dev-examples libpetsc3.18-dev-examples)
 [ "${SPMM_SETUP_DOCS:-0}" != 1 ] || extra+=("${docs_packages[@]}")
 [ "${SPMM_SETUP_FORTRAN:-0}" != 1 ] || extra+=("${fortran_packages[@]}")
 [ "${SPMM_SETUP_MPICH:-0}" != 1 ] || extra+=("${mpich_packages[@]}")

@@ -103,7 +103,7 @@ static PetscErrorCode product_numeric(Mat C)
     PetscFunctionReturn(0);
 }
 
-/* As part of a product of three, whose factors C has, PETSc calls these with factors of their own. */
+/* For a part of a product of three, whose factors C has, PETSc passes the factors of the part. */
 static PetscErrorCode numeric_AB(Mat A, Mat B, Mat C)
 {
     return multiply_block(A, SPMM_OP_N, B, C);

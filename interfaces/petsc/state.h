@@ -56,7 +56,7 @@ typedef struct {
 /* Collective: the context of a communicator; the last who leaves it frees it. */
 PETSC_INTERN PetscErrorCode spmmi_take_context(MPI_Comm comm, spmm_context_t **ctx);
 PETSC_INTERN PetscErrorCode spmmi_leave_context(spmm_context_t *ctx);
-/* Collective: the state of a MATSPMMDIST, a new one where PETSc has put another AIJ into the Mat. */
+/* Collective: the state of a MATSPMMDIST, new where PETSc has put another AIJ into the Mat. */
 PETSC_INTERN PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state);
 PETSC_INTERN PetscErrorCode spmmi_is_own(Mat mat, PetscBool *is_own);
 /* A MATSPMMDIST goes by the name of its AIJ, and has no products, or is itself again. */
@@ -71,7 +71,7 @@ PETSC_INTERN PetscErrorCode spmmi_mult_transpose(Mat mat, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode spmmi_mult_transpose_add(Mat mat, Vec x, Vec add, Vec y);
 PETSC_INTERN PetscErrorCode spmmi_mult_hermitian(Mat mat, Vec x, Vec y);
 PETSC_INTERN PetscErrorCode spmmi_mult_hermitian_add(Mat mat, Vec x, Vec add, Vec y);
-/* What MatProductSetFromOptions() asks for: A B and A^T B with dense B, else what the AIJ does. */
+/* For MatProductSetFromOptions(): A B and A^T B with dense B are ours, all else is the AIJ's. */
 PETSC_INTERN PetscErrorCode spmmi_product_from_options(Mat C);
 
 /* Collective: C = op(A) B + beta C on arrays of PETSc, whose plan is made where there is none. */
