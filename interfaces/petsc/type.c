@@ -288,12 +288,14 @@ static PetscErrorCode from_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)
 /* Any other type becomes an AIJ first, as which PETSc may have a way of its own. */
 static PetscErrorCode from_any(Mat mat, MatType type, MatReuse reuse, Mat *out)
 {
-    Mat aij = mat;
+    const MatReuse first = reuse == MAT_REUSE_MATRIX ? MAT_INITIAL_MATRIX : reuse;
+    PetscBool      is_seq, is_mpi;
+    Mat            aij = mat;
 
     PetscFunctionBegin;
-    (void)type;
-    PetscCall(
-        MatConvert(mat, MATAIJ, reuse == MAT_REUSE_MATRIX ? MAT_INITIAL_MATRIX : reuse, &aij));
+    PetscCall(PetscStrcmp(type, TYPE_SEQ, &is_seq));
+    PetscCall(PetscStrcmp(type, TYPE_MPI, &is_mpi));
+    PetscCall(MatConvert(mat, is_seq ? MATSEQAIJ : is_mpi ? MATMPIAIJ : MATAIJ, first, &aij));
     if (reuse == MAT_REUSE_MATRIX) {
         PetscCall(MatCopy(aij, *out, SAME_NONZERO_PATTERN));
         PetscCall(MatDestroy(&aij));

@@ -355,6 +355,8 @@ static PetscErrorCode test_conversions(void)
     PetscCall(MatDestroy(&B));
     PetscCall(MatConvert(A, MATDENSE, MAT_INITIAL_MATRIX, &B));
     PetscCall(expect_type(B, MATDENSE));
+    PetscCall(MatConvert(B, "mpiaijspmmdist", MAT_INPLACE_MATRIX, &B));
+    PetscCall(expect_type(B, "mpiaijspmmdist")); /* also on one rank */
     PetscCall(MatDestroy(&B));
     PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
     PetscCall(expect_type(A, MATAIJ));
