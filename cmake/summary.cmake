@@ -11,12 +11,6 @@ endfunction()
 
 message(STATUS "spmm_dist ${PROJECT_VERSION}: MPI ${MPI_C_VERSION}, OpenMP ${OpenMP_C_VERSION}")
 spmm_summary("zlib" "${ZLIB_FOUND}" "${ZLIB_VERSION_STRING}" ".mtx.gz files cannot be read")
-if(SPMM_ENABLE_HDF5)
-  spmm_summary("HDF5" "${SPMM_HDF5}" "${SPMM_HDF5_LIBRARY}"
-    "no HDF5 files: it takes cJSON and a build of HDF5 without MPI")
-else()
-  message(STATUS "spmm_dist: HDF5: off (SPMM_ENABLE_HDF5)")
-endif()
 if(SPMM_ENABLE_METIS)
   spmm_summary("METIS" "${METIS_FOUND}" "${METIS_VERSION}"
     "no partition metis; auto takes ptscotch or block")

@@ -159,7 +159,7 @@ step_fuzz() {
     build fuzz || return
     export SPMM_FUZZ_CORPUS=${SPMM_FUZZ_CORPUS:-$PWD/build/fuzz_corpus}
     # shellcheck disable=SC2016
-    printf '%s\n' matrix_market csr petsc smtx partition spec create binsparse hdf5 |
+    printf '%s\n' matrix_market csr petsc smtx partition spec create |
         nice -n 19 xargs -n 1 -P 2 sh -c 'echo "$1: $(tests/fuzz/run.sh build/fuzz/tests/fuzz_$1 \
             "$0" 2>&1 || echo FAILED)"' "${SPMM_FUZZ_SECONDS:-1800}" | tee "$logs/fuzz.out"
     awk '/number_of_executed_units/ { n += $NF } END { print n, "executions" }' "$logs/fuzz.out"

@@ -23,7 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # without it, and what only the lint tests and tests/nodes need.
 packages=(build-essential cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libmetis-dev
     zlib1g-dev libcmocka-dev libcjson-dev python3)
-optional_packages=(libptscotch-dev libhdf5-dev)
+optional_packages=(libptscotch-dev)
 lint_packages=(clang-format cppcheck shellcheck flake8 iproute2 help2man man-db bsdextrautils)
 slurm_packages=(slurm-wlm munge)
 clang_packages=(clang libclang-rt-dev libomp-dev)
@@ -58,7 +58,6 @@ present() {
         libcmocka-dev) header=cmocka.h ;;
         libcjson-dev) header=cjson/cJSON.h ;;
         libptscotch-dev) header=ptscotch.h ;;
-        libhdf5-dev) header=hdf5.h ;;
         libclang-rt-dev) # libFuzzer, wherever this clang keeps it
             compgen -G "$(clang -print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" \
                 >/dev/null && return ;;

@@ -83,11 +83,11 @@ SPMM_API spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_ro
                                                spmm_matrix_t **A);
 
 /** Read A from a file, told by its content: Matrix Market (`.mtx`, also gzipped), binary CSR with
- *  values or without (`.csr`), PETSc's binary format, HDF5 in the layout of binsparse, or text of
- *  the Deep Learning Matrix Collection (`.smtx`, read by rank 0); docs/reference/files.md describes
- *  them.  Collective.  Rows are split evenly by entries.  Symmetric, skew-symmetric and Hermitian
- *  storage is expanded, duplicates are summed; the entries of a Matrix Market pattern and of a
- *  `.smtx` file are 1, those of a `.csr` file without values are drawn from @p seed.
+ *  values or without (`.csr`), PETSc's binary format, or text of the Deep Learning Matrix
+ *  Collection (`.smtx`, read by rank 0); docs/reference/files.md describes them.  Collective.  Rows
+ *  are split evenly by entries.  Symmetric, skew-symmetric and Hermitian storage is expanded,
+ *  duplicates are summed; the entries of a Matrix Market pattern and of a `.smtx` file are 1, those
+ *  of a `.csr` file without values are drawn from @p seed.
  *  @param[in] type  storage type of the values; SPMM_TYPE_AUTO: FP64, complex where the file is
  *  @return SPMM_ERR_IO for a missing or malformed file, with the line where there is one, and where
  *          ranks see files of different size or, by samples, content: in up to 4 MiB any byte;

@@ -13,7 +13,6 @@ class SpmmDist(CMakePackage, CudaPackage):
 
     variant("shared", default=True, description="Build a shared library")
     variant("metis", default=True, description="Partition by METIS")
-    variant("hdf5", default=False, description="Read matrices from HDF5 files")
     variant("ptscotch", default=True, description="Partition by PT-Scotch")
     variant("nccl", default=True, when="+cuda", description="Exchange by NCCL")
     variant("petsc", default=False, description="Install the matrix type for PETSc")
@@ -25,8 +24,6 @@ class SpmmDist(CMakePackage, CudaPackage):
     depends_on("mpi@3.1:")
     depends_on("zlib-api")
     depends_on("cjson", when="+tools")
-    depends_on("hdf5~mpi", when="+hdf5")
-    depends_on("cjson", when="+hdf5")
     depends_on("metis@5:", when="+metis")
     depends_on("scotch@7:+mpi", when="+ptscotch")
     depends_on("petsc@3.17:+mpi", when="+petsc")
@@ -41,7 +38,6 @@ class SpmmDist(CMakePackage, CudaPackage):
         args = [
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
             self.define_from_variant("SPMM_ENABLE_CUDA", "cuda"),
-            self.define_from_variant("SPMM_ENABLE_HDF5", "hdf5"),
             self.define_from_variant("SPMM_ENABLE_METIS", "metis"),
             self.define_from_variant("SPMM_ENABLE_PTSCOTCH", "ptscotch"),
             self.define_from_variant("SPMM_ENABLE_PETSC", "petsc"),

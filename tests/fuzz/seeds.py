@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the seed inputs below corpus/.  What fuzzing found lies there too, under finding-*."""
 import gzip
-import io
-import json
 import pathlib
 import struct
-
-import h5py
-import numpy
 
 HERE = pathlib.Path(__file__).resolve().parent / "corpus"
 BANNER = "%%MatrixMarket matrix "
@@ -39,27 +34,6 @@ def petsc(number, rows, cols, lengths, col_idx, values):
     numbers = (1211216, rows, cols, len(col_idx), *lengths, *col_idx)
     return (struct.pack(f">{len(numbers)}{number}", *numbers) +
             struct.pack(f">{len(values)}d", *values))
-
-
-def binsparse(values, rows=3, cols=4, nnz=5, **more):
-    about = {"version": "0.1", "format": "CSR", "shape": [rows, cols],
-             "number_of_stored_values": nnz,
-             "data_types": {"pointers_to_1": "uint64", "indices_1": "int32", "values": values}}
-    return json.dumps({"binsparse": {**about, **more}})
-
-
-def hdf5(text, values, fixed=False, pack=None, fill=None, latest=False):
-    """A file in the layout of binsparse, of 3 x 4 and 5 entries."""
-    room = io.BytesIO()
-    with h5py.File(room, "w", libver="latest" if latest else "earliest") as file:
-        file.attrs["binsparse"] = numpy.bytes_(text) if fixed else text
-        how = {"chunks": (2,), "compression": pack, "shuffle": True} if pack else {}
-        file.create_dataset("pointers_to_1", data=numpy.array([0, 2, 2, 5], "u8"), **how)
-        file.create_dataset("indices_1", data=numpy.array([0, 3, 0, 1, 2], "i4"), **how)
-        file.create_dataset("values", data=numpy.array(values))
-        if fill is not None:
-            file.create_dataset("fill_value", data=numpy.array(fill))
-    return room.getvalue()
 
 
 MARKET = {
@@ -116,29 +90,6 @@ put("petsc", "complex.petsc", petsc("i", 2, 2, [1, 1], [1, 0], [1, -2, 3, .5]))
 put("petsc", "vector.petsc",
     petsc("i", 2, 2, [1, 1], [1, 0], [1, -2]) + struct.pack(">2i2d", 1211214, 2, 1, 2))
 put("petsc", "none.petsc", petsc("i", 0, 0, [], [], []))
-
-REAL = [1., -2, 3, .5, 1e9]
-JSON = {
-    "real": binsparse("float64"),
-    "iso": binsparse("iso[int8]"),
-    "complex": binsparse("complex[float32]"),
-    "both": binsparse("iso[complex[float64]]"),
-    "truths": binsparse("bint8"),
-    "fill": binsparse("float64", fill=True),
-    "general": binsparse("float64", structure="general", attributes={"source": [None, 1e3]}),
-    "half": binsparse("float64", structure="symmetric_lower"),
-}
-for name, text in JSON.items():
-    put("binsparse", name + ".json", text)
-put("hdf5", "real.h5", hdf5(JSON["real"], REAL))
-put("hdf5", "fixed.h5", hdf5(JSON["real"], REAL, fixed=True))
-put("hdf5", "packed.h5", hdf5(JSON["real"], REAL, fixed=True, pack="gzip"))
-put("hdf5", "latest.h5", hdf5(JSON["real"], REAL, fixed=True, latest=True))
-put("hdf5", "fill.h5", hdf5(JSON["fill"], REAL, fixed=True, fill=[0.]))
-put("hdf5", "iso.h5", hdf5(JSON["iso"], numpy.array([7], "i1"), fixed=True))
-put("hdf5", "truths.h5", hdf5(JSON["truths"], numpy.array([1, 0, 1, 1, 2], "u1"), fixed=True))
-put("hdf5", "complex.h5", hdf5(JSON["complex"], numpy.arange(10, dtype="f4"), fixed=True))
-put("hdf5", "half.h5", hdf5(JSON["half"], REAL, fixed=True))
 
 put("smtx", "small.smtx", "3, 4, 5\n0 2 2 5\n0 3 0 1 2\n")
 put("smtx", "none.smtx", "0, 0, 0\n0\n")

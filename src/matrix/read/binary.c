@@ -27,9 +27,6 @@ static spmm_status_t read_index(reader_t *r, bool rows, int64_t first, int64_t c
     const spmm_binary_t *b = r->b;
     const spmm_numbers_t n = rows ? b->row : b->col;
 
-    if (b->read_index != NULL) {
-        return b->read_index(b, r->file, rows, first, count, to);
-    }
     SPMM_TRY(spmmi_file_read(r->file, n.at + n.width * first, r->raw, n.width * count));
     for (int64_t i = 0; i < count; i++) {
         to[i] = spmmi_binary_decode(r->raw + i * n.width, n.width, b->big_endian);
@@ -42,9 +39,6 @@ static spmm_status_t read_parts(reader_t *r, int64_t first, int64_t count, doubl
     const spmm_binary_t *b = r->b;
     const spmm_numbers_t n = b->part;
 
-    if (b->read_parts != NULL) {
-        return b->read_parts(b, r->file, first, count, to);
-    }
     SPMM_TRY(spmmi_file_read(r->file, n.at + n.width * first, r->raw, n.width * count));
     for (int64_t i = 0; i < count; i++) {
         to[i] = spmmi_binary_decode_real(r->raw + i * n.width, n.width, b->big_endian);

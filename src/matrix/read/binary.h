@@ -14,8 +14,7 @@ typedef struct {
     int     width; /**< bytes of each: 4 or 8 */
 } spmm_numbers_t;
 
-typedef struct spmm_binary spmm_binary_t;
-struct spmm_binary {
+typedef struct {
     int64_t        rows, cols, nnz;
     bool           big_endian;
     bool           lengths; /**< rows: entries of each of them; else rows + 1 offsets */
@@ -23,15 +22,7 @@ struct spmm_binary {
     spmm_numbers_t part;  /**< of the values: real numbers */
     int            parts; /**< of a value: 1, 2: complex, 0: the file has no values */
     int64_t        end;   /**< bytes of the matrix */
-
-    /** Read @p count numbers from number @p first on, of rows or columns; of parts.  Local.  NULL:
-     *  they lie in the file as described. */
-    spmm_status_t (*read_index)(const spmm_binary_t *self, spmm_file_t *file, bool rows,
-                                int64_t first, int64_t count, int64_t *to);
-    spmm_status_t (*read_parts)(const spmm_binary_t *self, spmm_file_t *file, int64_t first,
-                                int64_t count, double *to);
-    void *source; /**< of the two, borrowed */
-};
+} spmm_binary_t;
 
 /** Set col, part and end for arrays of these widths that follow each other from row.at on.
  *  @return false where they are more than 64 bits count */

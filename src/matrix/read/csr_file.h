@@ -5,11 +5,10 @@
 
 #include "matrix/read/binary.h"
 
-/** Does a file that begins with @p head hold binary CSR; PETSc's binary format; HDF5?  @p head is
- *  zero past the file's end. */
+/** Does a file that begins with @p head hold binary CSR; PETSc's binary format?  @p head is zero
+ *  past the file's end. */
 bool spmmi_csr_file_matches(const unsigned char head[SPMM_FILE_HEAD]);
 bool spmmi_petsc_file_matches(const unsigned char head[SPMM_FILE_HEAD]);
-bool spmmi_hdf5_file_matches(const unsigned char head[SPMM_FILE_HEAD]);
 
 /** Read an open file.  Collective, agreed.
  *  @param[in] head  the first bytes of the file, the same on every rank */
@@ -17,8 +16,6 @@ spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SP
                                   spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
 spmm_status_t spmmi_petsc_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
                                     spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
-spmm_status_t spmmi_hdf5_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
-                                   spmm_type_t type, uint64_t seed, spmm_matrix_t **A);
 
 /** Where a file to be written has its parts.  Local.
  *  @param[in]  shape       its rows, cols, nnz and parts

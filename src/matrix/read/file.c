@@ -162,8 +162,8 @@ static const struct {
      "a NumPy array (.npy): convert it to Matrix Market, as with numpy.load() and "
      "scipy.io.mmwrite()"},
     {0, 8, "\x89HDF\r\n\x1a\n",
-     "an HDF5 file, which this build does not read: convert it to Matrix Market, as with h5py and "
-     "scipy.io.mmwrite()"},
+     "an HDF5 file: convert it to Matrix Market, as with h5py and scipy.io.mmwrite() "
+     "(docs/reference/files.md)"},
     {0, 7, "MATLAB ",
      "a MATLAB file (.mat): convert it to Matrix Market, as with scipy.io.loadmat() and "
      "scipy.io.mmwrite()"},

@@ -61,9 +61,6 @@ static const struct {
 } format[] = {
     {spmmi_csr_file_matches, spmmi_csr_file_read},
     {spmmi_petsc_file_matches, spmmi_petsc_file_read},
-#ifdef SPMM_HAVE_HDF5
-    {spmmi_hdf5_file_matches, spmmi_hdf5_file_read},
-#endif
     {spmmi_smtx_matches, spmmi_smtx_read},
 };
 
