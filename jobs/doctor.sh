@@ -4,8 +4,8 @@
 # engines that plans choose against cuSPARSE alone, on 1, 2, 4 and 8 GPUs as far as there are so
 # many.  Half a minute on 2 GPUs; the table comes last.
 #
-#     jobs/doctor.sh [OUTPUT]      OUTPUT: folder for doctor.txt, plot.svg and lobpcg.tsv,
-#                                  default build/results
+#     jobs/doctor.sh [OUTPUT]      OUTPUT: folder for doctor.txt, plot.json, plot.svg and
+#                                  lobpcg.tsv, default build/results
 #
 #   SPMM_BUILD_DIR  default build/cuda
 #   SPMM_MAX_RANKS  use fewer GPUs than are visible
@@ -63,9 +63,8 @@ for ranks in 1 2 4 8; do
 done
 ranks=$((gpus < 4 ? gpus : 4))
 check 60 mpirun --bind-to none -n "$ranks" "$build/tools/spmm_dist" --type 32f --columns 128 \
-    --partition block --generate rmat:scale=20,degree=16 --plot "$output/plot.svg"
-check 10 python3 -c "import sys, xml.etree.ElementTree as e; e.parse(sys.argv[1])" \
-    "$output/plot.svg"
+    --partition block --generate rmat:scale=20,degree=16 --json "$output/plot.json"
+check 10 "$build/tools/spmm_dist_plot" "$output/plot.json"
 cat "$output/doctor.txt" "$output/lobpcg.tsv"
 [ "$failed" -eq 0 ] && echo "all passed" || echo "SOME FAILED"
 exit "$failed"

@@ -3,14 +3,14 @@
 """Draw the pictures of docs/explanation/how_it_works.md into the folder of this script, or into
 FOLDER.
 
-draw.py [FOLDER]    windows.svg, plan.svg, schedules.svg (plot.svg is made by spmm_dist --plot)"""
+draw.py [FOLDER]    windows.svg, plan.svg, schedules.svg (plot.svg is made by spmm_dist_plot)"""
 import pathlib
 import random
 import sys
 
 COLOURS = ["#4477aa", "#ee6677", "#228833"]
-PHASES = {"pack": "#ccbb44", "exchange": "#ee6677", "local": "#4477aa", "halo": "#228833",
-          "copy": "#66ccee"}
+PHASES = {"pack": "#bdbdbd", "exchange": "#404040", "local": "#8c6d31", "halo": "#e7cb94",
+          "copy": "#a6bddb"}
 
 
 class Svg:

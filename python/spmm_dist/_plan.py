@@ -432,7 +432,7 @@ class Plan(Resource):
     @collective
     def plot(self):
         """Who sends how many rows to whom, and when each phase of the last product ran on each
-        rank.  Collective.
+        rank, as spmm_dist_plot draws it.  Collective.
 
         Returns
         -------
@@ -441,6 +441,9 @@ class Plan(Resource):
         """
         from ._plot import draw
 
-        mine = [(s.phase, s.from_s, s.to_s) for s in self.timeline()], self.traffic().tolist()
+        mine = self.traffic().tolist(), [s.__dict__ for s in self.timeline()]
+        stats = self.stats
         yield f"object {self._number}"
-        return draw(self._context._comm.allgather(mine))
+        traffic, spans = zip(*self._context._comm.allgather(mine))
+        return draw({"picture": {"traffic": traffic, "spans": spans}, "engine": stats.engine,
+                     "schedule": stats.schedule, "transport": stats.transport})

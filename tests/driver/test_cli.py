@@ -55,7 +55,7 @@ class Usage(unittest.TestCase):
         pair = ("--convert", "/nonexistent/a.mtx", "/nonexistent/a.csr")
         for option in (("--matrix", "a.mtx"), ("--generate", "rmat:scale=3,degree=2"),
                        ("--columns", "5"), ("-n", "5"), ("--op", "t"), ("--verify",),
-                       ("--json", "a.json"), ("--plot", "a.svg"), ("--partition", "block"),
+                       ("--json", "a.json"), ("--partition", "block"),
                        ("--write-partition", "a.part"), ("--scale", "8"), ("--machine", "a")):
             found = {"-n": "--columns"}.get(option[0], option[0])
             self.refused(*pair, *option, says=f"--convert takes no {found}, ")
@@ -94,6 +94,7 @@ class Usage(unittest.TestCase):
             self.assertIn("No such file", result.errors[0])
             self.assertEqual(result.out, "", "multiplied before it looked at the file")
 
+    @unittest.skipUnless(harness.has_json(), "built without cJSON")
     def test_outputs_are_only_tried(self):
         with tempfile.TemporaryDirectory() as folder:
             old, new, link = (os.path.join(folder, name) for name in ("old", "new", "link"))
@@ -101,15 +102,16 @@ class Usage(unittest.TestCase):
                 out.write("kept")
             os.symlink("none", link)
             for path in (old, new, link):
-                self.assertEqual(harness.run("--matrix", "/nonexistent", "--plot", path).code, 3)
+                self.assertEqual(harness.run("--matrix", "/nonexistent", "--json", path).code, 3)
             with open(old, encoding="ascii") as text:
                 self.assertEqual(text.read(), "kept")
             self.assertEqual(sorted(os.listdir(folder)), ["link", "old"])
-            self.refused(*SMALL, "--plot", folder, says="Is a directory", code=4)
-            self.assertEqual(harness.run(*SMALL, "--write-partition", link, "--plot", old).code, 0)
+            self.refused(*SMALL, "--json", folder, says="Is a directory", code=4)
+            self.assertEqual(harness.run(*SMALL, "--write-partition", link, "--json", old).code, 0)
             self.assertEqual(sorted(os.listdir(folder)), ["link", "none", "old"])
             self.assertTrue(os.path.islink(link))
 
+    @unittest.skipUnless(harness.has_json(), "built without cJSON")
     def test_outputs_are_files_of_their_own(self):
         text = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n"
         with tempfile.TemporaryDirectory() as folder:
@@ -117,15 +119,15 @@ class Usage(unittest.TestCase):
             with open(matrix, "w", encoding="ascii") as out:
                 out.write(text)
             os.symlink(matrix, link)
-            for option in ("--plot", "--write-partition"):
+            for option in ("--json", "--write-partition"):
                 for path in (matrix, link):
                     self.refused("--matrix", matrix, option, path, ranks=2, says="same file")
                 with open(matrix, encoding="ascii") as kept:
                     self.assertEqual(kept.read(), text)
             new = os.path.join(folder, "new")
-            self.refused(*SMALL, "--plot", new, "--write-partition", new, says="same file")
+            self.refused(*SMALL, "--json", new, "--write-partition", new, says="same file")
             self.assertFalse(os.path.exists(new))
-        self.assertEqual(harness.run(*SMALL, "--plot", "/dev/null", "--write-partition",
+        self.assertEqual(harness.run(*SMALL, "--json", "/dev/null", "--write-partition",
                                      "/dev/null").code, 0)
 
     def test_partition_that_cannot_be_written(self):

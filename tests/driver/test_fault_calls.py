@@ -131,7 +131,7 @@ class FullDisk(unittest.TestCase):
 
     def test_disk_that_is_full_at_the_end(self):
         """What does not fit leaves the old file, and nothing beside it."""
-        for option in ("--json", "--plot", "--write-partition")[not harness.has_json():]:
+        for option in ("--json", "--write-partition")[not harness.has_json():]:
             with self.subTest(option), tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "old")
                 path.write_text("kept", encoding="ascii")

@@ -1,31 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--plot: well-formed XML whose parts say what the report says."""
+"""The picture of --json says what the report says, and spmm_dist_plot draws it: well-formed XML, in
+which a reader can name every colour and axis."""
+import importlib.util
+import json
 import os
+import pathlib
 import re
+import resource
+import subprocess
+import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ET
 
 import harness
 
+PLOT = harness.ROOT / "python" / "spmm_dist" / "_plot.py"
+SPEC = importlib.util.spec_from_file_location("plot", PLOT)
+MODULE = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(MODULE)
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS = re.compile(r"rank (\d+) from rank (\d+): (\d+) rows")
 SPAN = re.compile(r"rank (\d+) (pack|exchange|local|halo) (\d+): ([\d.]+) to ([\d.]+) us")
+ROUND = re.compile(r"0|[125]0*|0\.0*[125]")
+REPORT = {"picture": {"traffic": [[0, 7], [12345, 0]],
+                      "spans": [[], [{"phase": "local", "chunk": 0, "from_s": 0, "to_s": 3e-4}]]}}
 
 
-def plot(*args, ranks, env=None):
-    """The result of the run, its report and the picture's root."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "a.svg")
-        result, report = harness.run_json(*args, "--plot", path, "--iterations", "2", ranks=ranks,
-                                          env=env)
-        root = ET.parse(path).getroot() if os.path.exists(path) else None
-    return result, report, root
+def plot(*args, preexec_fn=None):
+    return subprocess.run([sys.executable, str(PLOT), *map(str, args)], capture_output=True,
+                          text=True, check=False, timeout=60, preexec_fn=preexec_fn)
+
+
+def draw(report):
+    """The root of the picture of a report."""
+    return ET.fromstring(str(MODULE.draw(report)))
 
 
 def titles(root, pattern):
     found = [pattern.fullmatch(t.text) for t in root.iter(SVG + "title")]
     return [m.groups() for m in found if m]
+
+
+def texts(root):
+    return [t.text for t in root.iter(SVG + "text")]
 
 
 def cells(root):
@@ -38,39 +56,58 @@ def cells(root):
     return found
 
 
+def step(labels):
+    """Between ticks, which are as many times it as their places say."""
+    values = [float(label) for label in labels]
+    assert all(abs(v - k * values[1]) < 1e-9 * v + 1e-15 for k, v in enumerate(values)), labels
+    return labels[1]
+
+
 @unittest.skipUnless(harness.has_json(), "built without cJSON")
-class Plot(unittest.TestCase):
-    def check(self, *args, ranks, env=None):
-        result, report, root = plot(*args, ranks=ranks, env=env)
+class OfRuns(unittest.TestCase):
+    def check(self, *args, ranks):
+        result, report = harness.run_json(*args, "--iterations", "2", ranks=ranks)
         self.assertEqual(result.code, 0, result)
-        self.assertEqual(root.tag, SVG + "svg")
-        traffic = {(int(a), int(b)): int(n) for a, b, n in titles(root, ROWS)}
-        self.assertEqual(len(traffic), ranks * ranks)
-        self.assertEqual(sum(traffic.values()), report["halo"]["rows_total"])
-        self.assertTrue(all(traffic[p, p] == 0 for p in range(ranks)))
-        self.assertEqual(max(sum(traffic[p, q] for q in range(ranks)) for p in range(ranks)),
-                         report["halo"]["rows_max"])
-        spans = titles(root, SPAN)
-        self.assertEqual({int(s[0]) for s in spans}, set(range(ranks)))
-        for span in spans:
-            self.assertLessEqual(float(span[3]), float(span[4]))
-        return root, traffic, spans
+        picture = report["picture"]
+        traffic = picture["traffic"]
+        self.assertEqual([len(line) for line in traffic], ranks * [ranks])
+        self.assertEqual(sum(map(sum, traffic)), report["halo"]["rows_total"])
+        self.assertTrue(all(traffic[p][p] == 0 for p in range(ranks)))
+        self.assertEqual(max(map(sum, traffic)), report["halo"]["rows_max"])
+        self.assertEqual(sum(picture["rows"]), report["matrix"]["rows"])
+        self.assertEqual(sum(picture["columns"]), report["matrix"]["cols"])
+        self.assertEqual(sum(map(sum, picture["cells"])), report["matrix"]["nnz"])
+        self.assertEqual(len(picture["cells"]), picture["first_row_cell"][-1])
+        self.assertTrue(all(len(line) == picture["first_column_cell"][-1]
+                            for line in picture["cells"]))
+        self.assertTrue(all(s["from_s"] <= s["to_s"] for mine in picture["spans"] for s in mine))
+        self.assertTrue(all(picture["spans"]))
+        root = draw(report)
+        drawn = {(int(a), int(b)): int(n) for a, b, n in titles(root, ROWS)}
+        self.assertEqual(drawn, {(p, q): traffic[p][q] for p in range(ranks)
+                                 for q in range(ranks)})
+        self.assertEqual(
+            [(int(s[0]), s[1], int(s[2])) for s in titles(root, SPAN)],
+            [(p, s["phase"], s["chunk"]) for p in range(ranks) for s in picture["spans"][p]])
+        return root, report
 
     def test_stencil(self):
         for ranks in (1, 2, 3, 4):
-            root, _, spans = self.check("--generate", "stencil5:nx=60,ny=50,shuffle=1",
-                                        "--partition", "block", ranks=ranks)
+            root, report = self.check("--generate", "stencil5:nx=60,ny=50,shuffle=1",
+                                      "--partition", "block", ranks=ranks)
             self.assertEqual(len(cells(root)), ranks)
-            phases = {s[1] for s in spans}
+            phases = {s["phase"] for mine in report["picture"]["spans"] for s in mine}
             self.assertEqual(phases, {"local"} if ranks == 1 else
                              {"pack", "exchange", "local", "halo"})
 
     def test_every_entry(self):
         """A band on a few rows: each entry is a cell of its own, in the colour of its rank."""
-        root, traffic, _ = self.check("--generate", "banded:rows=40,lower=1,upper=1",
-                                      "--partition", "keep", ranks=4)
-        self.assertEqual(traffic, {(p, q): int(abs(p - q) == 1)
-                         for p in range(4) for q in range(4)})
+        root, report = self.check("--generate", "banded:rows=40,lower=1,upper=1",
+                                  "--partition", "keep", ranks=4)
+        self.assertEqual(report["picture"]["traffic"],
+                         [[int(abs(p - q) == 1) for q in range(4)] for p in range(4)])
+        self.assertEqual(report["picture"]["cells"],
+                         [[int(abs(i - j) <= 1) for j in range(40)] for i in range(40)])
         entries = {(y, x + k) for runs in cells(root).values() for x, y, n in runs
                    for k in range(n)}
         self.assertEqual(entries, {(i, j) for i in range(40) for j in range(40) if abs(i - j) <= 1})
@@ -83,16 +120,18 @@ class Plot(unittest.TestCase):
     def test_nodes(self):
         """Lines between nodes, and the rows on either side of them."""
         for ranks, per_node, nodes in ((4, 2, 2), (3, 2, 2), (4, 1, 4), (2, 8, 1)):
-            args = ("--generate", "rmat:scale=8,degree=8", "--ranks-per-node", str(per_node),
-                    "--levels", "flat", "--cover", "rows")
-            root, traffic, _ = self.check(*args, ranks=ranks)
-            _, report = harness.run_json(*args, ranks=ranks)
-            self.assertEqual(len(list(root.iter(SVG + "line"))), 2 * (nodes - 1))
+            root, report = self.check("--generate", "rmat:scale=8,degree=8", "--levels", "flat",
+                                      "--ranks-per-node", str(per_node), "--cover", "rows",
+                                      ranks=ranks)
+            traffic = report["picture"]["traffic"]
+            self.assertEqual(len([x for x in root.iter(SVG + "line") if x.get("class") == "node"]),
+                             2 * (nodes - 1))
             self.assertEqual(report["nodes"], nodes)
             for way, flow in (("within", report["within_nodes"]),
                               ("between", report["between_nodes"])):
-                on = {(p, q): rows for (p, q), rows in traffic.items()
-                      if rows > 0 and (p // per_node == q // per_node) == (way == "within")}
+                on = {(p, q): traffic[p][q] for p in range(ranks) for q in range(ranks)
+                      if traffic[p][q] > 0 and
+                      (p // per_node == q // per_node) == (way == "within")}
                 most = max(max(sum(rows for pair, rows in on.items() if pair[end] == p)
                                for end in (0, 1)) for p in range(ranks))
                 self.assertEqual(flow["rows_total"], sum(on.values()))
@@ -101,24 +140,111 @@ class Plot(unittest.TestCase):
                 self.assertEqual(flow["bytes_total"], sum(on.values()) * 64 * 8)
 
     def test_chunks(self):
-        _, _, spans = self.check("--generate", "rmat:scale=8,degree=8", "--schedule", "chunks2",
-                                 ranks=2)
-        self.assertEqual({int(s[2]) for s in spans}, {0, 1})
+        _, report = self.check("--generate", "rmat:scale=8,degree=8", "--schedule", "chunks2",
+                               ranks=2)
+        self.assertEqual({s["chunk"] for mine in report["picture"]["spans"] for s in mine}, {0, 1})
 
     def test_empty(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "a<&\".mtx")  # markup in the name is text in the picture
+            path = os.path.join(folder, "a<&\"\n.mtx")  # markup in the name is text in the picture
             with open(path, "w", encoding="ascii") as out:
                 out.write("%%MatrixMarket matrix coordinate real general\n3 3 0\n")
-            root, _, _ = self.check("--matrix", path, ranks=2)
-            self.assertIn(path, [t.text for t in root.iter(SVG + "text")])
+            root, _ = self.check("--matrix", path, ranks=2)
+            self.assertIn(path.replace("\n", "?"), texts(root))
 
-    def test_cannot_write(self):
-        result = harness.run("--generate", "stencil5:nx=9,ny=9", "--plot", "/no/such/folder/a.svg",
-                             ranks=2)
-        self.assertEqual(result.code, 4, result)
-        self.assertEqual(len(result.errors), 1, result)
-        self.assertIn("/no/such/folder/a.svg", result.errors[0])
+
+class Drawing(unittest.TestCase):
+    """What a reader sees: legends, names of axes, round ticks with their units."""
+
+    def test_reader(self):
+        ranks, rows = 12, 12 * [1000]
+        spans = [[{"phase": phase, "chunk": 0, "from_s": k * 1e-3, "to_s": (k + 0.7) * 1e-3}
+                  for k, phase in enumerate(("pack", "exchange", "local", "halo"))]] * ranks
+        root = draw({
+            "matrix": {"source": "a.mtx", "rows": 12000, "cols": 12000, "nnz": 500},
+            "partition": {"method": "metis"}, "engine": "csr-cpu", "transport": "",
+            "picture": {"rows": rows, "columns": rows, "nodes": ranks * [0], "spans": spans,
+                        "first_row_cell": list(range(13)), "first_column_cell": list(range(13)),
+                        "cells": [[i + j for j in range(12)] for i in range(12)],
+                        "traffic": [[37 * (p != q) for q in range(12)] for p in range(12)]}})
+        words = texts(root)
+        for name in ("row", "column", "receiving rank", "sending rank", "rank",
+                     "time since the product began", "entries of a cell", "a.mtx",
+                     "12000 x 12000, 500 entries; 12 ranks; partition metis; engine csr-cpu"):
+            self.assertIn(name, words)
+        swatches = {}  # the word to the right of each
+        boxes = [e for e in root if e.tag == SVG + "rect" and e.get("width") == "12.00"]
+        for text in root.iter(SVG + "text"):
+            for box in boxes:
+                if (abs(float(text.get("x")) - float(box.get("x")) - 17) < 0.1 and
+                        abs(float(text.get("y")) - float(box.get("y")) - 11) < 0.1):
+                    swatches[text.text] = box.get("fill")
+        phases = {swatches[phase] for phase in ("pack", "exchange", "local", "halo")}
+        of_ranks = {swatches[word] for word in (*"0123456", "7, ...")}
+        self.assertEqual((len(phases), len(of_ranks), len(phases & of_ranks)), (4, 8, 0))
+        self.assertEqual({x for x in of_ranks}, set(cells(root)))
+        self.assertEqual([w for w in words if w.endswith(" ms")],
+                         ["0 ms", "0.5 ms", "1 ms", "1.5 ms", "2 ms", "2.5 ms", "3 ms", "3.5 ms"])
+        self.assertEqual([w for w in words if re.fullmatch(r"\d+ rows", w)],
+                         ["0 rows", "10 rows", "20 rows", "30 rows"])
+        self.assertEqual([w for w in words if w.endswith("000")], 2 * ["5000", "10000"])
+
+    def test_steps(self):
+        """Of any length: 1, 2 or 5 times a power of ten, and not more of them than there is room
+        for."""
+        for k in range(200):
+            end = 1e-7 * 1.13 ** k
+            root = draw({"picture": {"traffic": [[0]], "spans": [[
+                {"phase": "local", "chunk": 0, "from_s": 0, "to_s": end}]]}})
+            unit = "us" if end < 1e-3 else "ms"
+            ticks = [w.split()[0] for w in texts(root) if w.endswith(" " + unit)]
+            self.assertIn(len(ticks), range(4, 12), end)
+            self.assertRegex(f"{float(step(ticks)):.20f}".rstrip("0").rstrip("."), ROUND, ticks)
+
+    def test_no_time_line(self):
+        root = draw({"picture": {"traffic": [[0, 3], [2, 0]], "spans": [[], []]}})
+        self.assertIn("no time line: the phases of products were not timed", texts(root))
+
+    def test_output(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report, svg = pathlib.Path(folder, "a.json"), pathlib.Path(folder, "b.svg")
+            report.write_text(json.dumps(REPORT), encoding="utf-8")
+            self.assertEqual(plot(report, svg).returncode, 0)
+            self.assertEqual(plot(report).returncode, 0)
+            self.assertEqual(report.with_suffix(".svg").read_bytes(), svg.read_bytes())
+            report.with_suffix(".svg").unlink()
+            self.assertEqual(plot(report, "-").stdout, svg.read_text(encoding="utf-8"))
+            svg.write_text("kept", encoding="ascii")
+            for target, words, limit in (
+                    (svg, "File too large", 100), ("/no/such/a.svg", "No such file", None),
+                    *[("/dev/full", "No space left", None)] * os.path.exists("/dev/full")):
+                done = plot(report, target, preexec_fn=lambda: limit and resource.setrlimit(
+                    resource.RLIMIT_FSIZE, (limit, limit)))
+                self.assertEqual(done.returncode, 1, done)
+                self.assertRegex(done.stderr, f"^spmm_dist_plot: cannot write .*: {words}.*\n$")
+            self.assertEqual(svg.read_text(encoding="ascii"), "kept")
+            self.assertEqual(sorted(os.listdir(folder)), ["a.json", "b.svg"])
+
+    def test_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for text, words in (("{", "cannot read"), ("[]", "has no picture"),
+                                ('{"picture": null}', "has no picture"), (None, "cannot read"),
+                                ('{"picture": 3}', "not whole"),
+                                ('{"picture": {"traffic": [[1]]}}', "not whole"),
+                                ('{"picture": {"traffic": [], "spans": []}}', "not whole"),
+                                ('{"picture": {"traffic": [[0]], "spans": [[{"to_s": 1}]]}}',
+                                 "not whole")):
+                path = pathlib.Path(folder, "a.json")
+                path.unlink(missing_ok=True)
+                if text is not None:
+                    path.write_text(text, encoding="ascii")
+                done = plot(path)
+                self.assertEqual(done.returncode, 1, done)
+                self.assertRegex(done.stderr, f"^spmm_dist_plot: .*{words}.*\n$")
+                self.assertFalse(path.with_suffix(".svg").exists())
+        for args in ((), ("a", "b", "c")):
+            self.assertEqual(plot(*args).returncode, 2)
+        self.assertIn("spmm_dist_plot [-h] REPORT.json [PICTURE.svg]", plot("--help").stdout)
 
 
 if __name__ == "__main__":

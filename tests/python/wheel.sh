@@ -26,6 +26,10 @@ rm -r "$work/alone"
 CMAKE_PREFIX_PATH=$work/prefix "$python" -m pip wheel -q --no-deps --no-build-isolation \
     -w "$work" "$work"/spmm_dist-*.tar.gz
 "$python" -m pip install -q --no-deps --target "$work/unpacked" "$work"/spmm_dist-*.whl
+for program in "$work/unpacked/bin/spmm_dist_plot" "$work/prefix/bin/spmm_dist_plot"; do
+    printf '{"picture": {"traffic": [[0]], "spans": [[]]}}' >"$work/report.json"
+    "$program" "$work/report.json" - | grep -q '</svg>'
+done
 for package in "$work/unpacked" "$work"/prefix/lib*/python*/site-packages; do
     cd "$work" # where no sources are
     PYTHONPATH=$package "$MPIEXEC" "$MPIEXEC_NUMPROC_FLAG" 2 "$python" -c '

@@ -6,9 +6,10 @@
 #ifndef DRIVER_HAVE_CJSON
 
 int driver_write_json(driver_job_t *job, const driver_options_t *options,
-                      const driver_report_t *report)
+                      const driver_report_t *report, const driver_picture_t *picture)
 {
     (void)report;
+    (void)picture;
     return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
                        options->json);
 }
@@ -30,6 +31,7 @@ int scale_write_json(driver_job_t *job, const driver_options_t *options, const s
 #else
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -223,8 +225,11 @@ static int write_root(driver_job_t *job, const char *path, cJSON *root, bool ok)
         code = driver_check_write(job, path, spmmi_output_open(&out, path, SPMM_OUTPUT_FOLLOW));
     }
     if (code == DRIVER_GOOD) {
-        (void)fprintf(out.stream, "%s\n", text);
-        code = driver_check_write(job, path, spmmi_output_close(&out, true));
+        /* A long text is not kept in the stream: what failed shows here alone. */
+        const int error  = fprintf(out.stream, "%s\n", text) < 0 ? errno : 0;
+        const int closed = spmmi_output_close(&out, error == 0);
+
+        code = driver_check_write(job, path, error != 0 ? error : closed);
     }
     cJSON_free(text);
     cJSON_Delete(root);
@@ -298,8 +303,82 @@ int scale_write_json(driver_job_t *job, const driver_options_t *options, const s
     return write_root(job, options->json, root, ok);
 }
 
+/** An array of whole numbers, which a double holds exactly up to 2^53. */
+static cJSON *integers(const int64_t *values, int64_t n, bool *ok)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (int64_t k = 0; k < n && *ok; k++) {
+        *ok = cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[k]));
+    }
+    *ok = array != NULL && *ok;
+    return array;
+}
+
+static void add_integers(cJSON *object, const char *key, const int64_t *values, int64_t n, bool *ok)
+{
+    *ok = cJSON_AddItemToObject(object, key, integers(values, n, ok)) && *ok;
+}
+
+static void add_ints(cJSON *object, const char *key, const int *values, int n, bool *ok)
+{
+    *ok = cJSON_AddItemToObject(object, key, cJSON_CreateIntArray(values, n)) && *ok;
+}
+
+/** @p values [rows][columns], an array of arrays. */
+static void add_table(cJSON *object, const char *key, const int64_t *values, int rows, int columns,
+                      bool *ok)
+{
+    cJSON *table = cJSON_AddArrayToObject(object, key);
+
+    for (int i = 0; i < rows && *ok; i++) {
+        *ok = cJSON_AddItemToArray(table, integers(values + (int64_t)i * columns, columns, ok)) &&
+              *ok;
+    }
+    *ok = table != NULL && *ok;
+}
+
+static cJSON *spans_of(const driver_picture_t *x, int rank, bool *ok)
+{
+    cJSON *array = cJSON_CreateArray();
+
+    for (int k = 0; k < x->n_spans[rank] && *ok; k++) {
+        const spmm_span_t *s    = &x->spans[rank * SPMM_MOST_SPANS + k];
+        cJSON             *span = cJSON_CreateObject();
+
+        add_text(span, "phase", s->phase, ok);
+        add_int(span, "chunk", s->chunk, ok);
+        add_real(span, "from_s", s->from_s, ok);
+        add_real(span, "to_s", s->to_s, ok);
+        *ok = cJSON_AddItemToArray(array, span) && *ok;
+    }
+    return array;
+}
+
+static void add_picture(cJSON *root, const driver_picture_t *x, bool *ok)
+{
+    cJSON *picture, *spans;
+
+    if (x->ranks == 0) {
+        *ok = cJSON_AddNullToObject(root, "picture") != NULL && *ok;
+        return;
+    }
+    picture = cJSON_AddObjectToObject(root, "picture");
+    add_integers(picture, "rows", x->row.rows, x->ranks, ok);
+    add_integers(picture, "columns", x->col.rows, x->ranks, ok);
+    add_ints(picture, "first_row_cell", x->row.first, x->ranks + 1, ok);
+    add_ints(picture, "first_column_cell", x->col.first, x->ranks + 1, ok);
+    add_table(picture, "cells", x->entries, x->row.cells, x->col.cells, ok);
+    add_ints(picture, "nodes", x->node, x->ranks, ok);
+    add_table(picture, "traffic", x->traffic, x->ranks, x->ranks, ok);
+    spans = cJSON_AddArrayToObject(picture, "spans");
+    for (int p = 0; p < x->ranks && *ok; p++) {
+        *ok = cJSON_AddItemToArray(spans, spans_of(x, p, ok)) && *ok;
+    }
+}
+
 int driver_write_json(driver_job_t *job, const driver_options_t *options,
-                      const driver_report_t *report)
+                      const driver_report_t *report, const driver_picture_t *picture)
 {
     cJSON *root = cJSON_CreateObject();
     bool   ok   = root != NULL;
@@ -309,6 +388,7 @@ int driver_write_json(driver_job_t *job, const driver_options_t *options,
     add_plan(root, report, &ok);
     add_times(root, options, report, &ok);
     add_verdict(root, report, &ok);
+    add_picture(root, picture, &ok);
     return write_root(job, options->json, root, ok);
 }
 

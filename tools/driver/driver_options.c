@@ -120,7 +120,7 @@ static int check_heeded(driver_job_t *job, const driver_options_t *o,
     } else if (o->action == DRIVER_RUN && o->scale != NULL) {
         action = "scale";
         heeded = "scale,matrix,generate,seed,columns,type,partition,objective,imbalance,"
-                 "ranks-per-node,machine,json,plot";
+                 "ranks-per-node,machine,json";
     }
     for (int k = 0; action != NULL && options[k].name != NULL; k++) {
         if (given[k] && options[k].kind != DRIVER_SET && !tool_is_listed(heeded, options[k].name)) {
@@ -178,7 +178,6 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"verify", 'v', DRIVER_FLAG, .to = &o->verify},
         {"explain", 'E', DRIVER_FLAG, .to = &o->explain},
         {"json", 'j', DRIVER_NAME, .to = &o->json},
-        {"plot", 0, DRIVER_NAME, .to = &o->plot},
         {"scale", 0, DRIVER_NAME, .to = &o->scale},
         {"machine", 0, DRIVER_NAME, .to = &o->machine},
         {"doctor", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_DOCTOR},

@@ -39,7 +39,7 @@ typedef struct {
     bool               use_fewer_ranks; /**< likewise */
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *reorder, *schedule, *tune, *json, *plot;
+    const char        *write_partition, *reorder, *schedule, *tune, *json;
     const char        *scale, *machine; /**< numbers of ranks to count for; file of rates */
     int64_t            nccl_ctas;       /**< as the context option */
     int64_t            ranks_per_node;  /**< likewise */
@@ -56,8 +56,8 @@ typedef struct {
  *  @return DRIVER_USAGE, or DRIVER_OTHER for an option this build lacks the library for */
 int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_options_t *options);
 
-/** Can the files of --json, --plot and --write-partition be written?  Asked before the work, not
- *  after it.  Collective, agreed. */
+/** Can the files of --json and --write-partition be written?  Asked before the work, not after
+ *  it.  Collective, agreed. */
 int driver_check_outputs(driver_job_t *job, const driver_options_t *options);
 
 /** DRIVER_GOOD for 0, else DRIVER_OTHER with the sentence of the errno @p error

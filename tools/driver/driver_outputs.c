@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/output.h"
-#include "driver_plot.h"
+#include "driver_options.h"
 
 /** Are both the same regular file, there already or not?  All may go to /dev/null. */
 static bool is_same_file(const char *a, const char *b)
@@ -31,16 +31,11 @@ int driver_check_outputs(driver_job_t *job, const driver_options_t *options)
     } files[] = {
         {"matrix", options->matrix}, /* read; what follows is written */
         {"json", options->json},
-        {"plot", options->plot},
         {"write-partition", options->write_partition},
         {"convert", options->convert[1]},
     };
     int code = DRIVER_GOOD;
 
-    if (options->plot != NULL && job->size > DRIVER_PLOT_RANKS) {
-        return driver_fail(job, DRIVER_OTHER, "--plot draws at most %d ranks",
-                           (int)DRIVER_PLOT_RANKS);
-    }
     for (size_t i = 1; i < sizeof files / sizeof files[0] && job->rank == 0; i++) {
         for (size_t k = 0; k < i && files[i].path != NULL && code == DRIVER_GOOD; k++) {
             if (files[k].path != NULL && is_same_file(files[i].path, files[k].path)) {

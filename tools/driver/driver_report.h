@@ -3,15 +3,15 @@
 #ifndef DRIVER_REPORT_H
 #define DRIVER_REPORT_H
 
-#include "driver_run.h"
+#include "driver_picture.h"
 
 /** The readable table. */
 void driver_print_report(FILE *out, const driver_options_t *options, const driver_report_t *report);
 
-/** The same as JSON into the file options->json.
+/** The same and @p picture as JSON into the file options->json.
  *  @return DRIVER_OTHER when it cannot be written */
 int driver_write_json(driver_job_t *job, const driver_options_t *options,
-                      const driver_report_t *report);
+                      const driver_report_t *report, const driver_picture_t *picture);
 
 /** What --list-engines and the like print: name, description, whether it is built in. */
 void driver_print_components(FILE *out, spmm_status_t (*describe)(int, spmm_component_info_t *));

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "driver_doctor.h"
-#include "driver_plot.h"
 #include "driver_progress.h"
 #include "driver_report.h"
 #include "scale.h"
@@ -105,7 +104,7 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
 }
 
 /** What rank 0 prints and writes; a failed verification is the last thing said. */
-static int report(driver_run_t *run)
+static int report(driver_run_t *run, const driver_picture_t *picture)
 {
     const driver_options_t *o = run->options;
     const driver_report_t  *r = run->report;
@@ -117,7 +116,7 @@ static int report(driver_run_t *run)
             return driver_fail(run->job, DRIVER_OTHER, "%s", spmm_last_error(run->ctx));
         }
     }
-    if (o->json != NULL && driver_write_json(run->job, o, r) != DRIVER_GOOD) {
+    if (o->json != NULL && driver_write_json(run->job, o, r, picture) != DRIVER_GOOD) {
         return DRIVER_OTHER;
     }
     if (r->verified && r->spoiled > 0) {
@@ -139,6 +138,7 @@ static int multiply(driver_run_t *run, driver_progress_t *progress)
 {
     const driver_options_t *options = run->options;
     driver_job_t           *job     = run->job;
+    driver_picture_t        picture = {0};
     int                     code    = driver_agree(job, open_plan(run, progress));
 
     if (code == DRIVER_GOOD) {
@@ -147,10 +147,14 @@ static int multiply(driver_run_t *run, driver_progress_t *progress)
         code = driver_run(run);
         driver_progress_done(progress);
     }
-    if (code == DRIVER_GOOD) {
-        code = driver_agree(job, job->rank == 0 ? report(run) : DRIVER_GOOD);
+    if (code == DRIVER_GOOD && options->json != NULL) {
+        code = driver_picture_collect(run, &picture);
     }
-    return code == DRIVER_GOOD && options->plot != NULL ? driver_plot(run) : code;
+    if (code == DRIVER_GOOD) {
+        code = driver_agree(job, job->rank == 0 ? report(run, &picture) : DRIVER_GOOD);
+    }
+    driver_picture_free(&picture);
+    return code;
 }
 
 /** From one file to another.  Collective, agreed. */

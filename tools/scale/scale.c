@@ -181,8 +181,5 @@ int driver_scale(driver_job_t *job, const driver_options_t *options)
         scale_print(stdout, &scale);
         code = options->json == NULL ? DRIVER_GOOD : scale_write_json(job, options, &scale);
     }
-    if (code == DRIVER_GOOD && options->plot != NULL) {
-        code = scale_draw(job, options, &scale);
-    }
     return code;
 }

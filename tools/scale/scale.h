@@ -62,8 +62,6 @@ void scale_predict(const scale_machine_t *machine, double work_bytes, scale_row_
 const char *scale_limit_name(scale_limit_t limit);
 
 void scale_print(FILE *out, const scale_t *scale);
-/** --plot: predicted seconds over ranks. */
-int scale_draw(driver_job_t *job, const driver_options_t *options, const scale_t *scale);
 /** --json (driver_json.c). */
 int scale_write_json(driver_job_t *job, const driver_options_t *options, const scale_t *scale);
 

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "driver_plot.h"
+#include "driver_picture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/output.h"
-
 /* Phases travel between ranks as numbers. */
 static const char *const phases[] = {"pack", "exchange", "local", "halo"};
-enum { PHASES = 4, SPAN_NUMBERS = 4, PIECE = 1 << 20 };
+enum {
+    PHASES       = 4,
+    SPAN_NUMBERS = 4,
+    PIECE        = 1 << 20,
+    SIDE_CELLS   = 120,    /* about so many on each side of the matrix */
+    MOST_RANKS   = 512,    /* rank 0 holds the traffic of each pair */
+    MOST_ROWS    = 1 << 26 /* and columns: each rank holds two bytes for each */
+};
 
 static int64_t sum_of(const driver_side_t *side, int ranks)
 {
@@ -24,7 +29,7 @@ static int64_t sum_of(const driver_side_t *side, int ranks)
 static void cut_side(driver_side_t *side, int ranks)
 {
     const int64_t all  = sum_of(side, ranks);
-    const int64_t want = all < DRIVER_PLOT_CELLS ? all : DRIVER_PLOT_CELLS;
+    const int64_t want = all < SIDE_CELLS ? all : SIDE_CELLS;
 
     side->first[0] = 0;
     for (int p = 0; p < ranks; p++) {
@@ -204,38 +209,26 @@ static int collect(const driver_run_t *run, driver_picture_t *x)
     return code == DRIVER_GOOD ? collect_ranks(run, x) : code;
 }
 
-static int write_picture(const driver_run_t *run, const driver_picture_t *x)
+int driver_picture_collect(const driver_run_t *run, driver_picture_t *picture)
 {
-    driver_job_t *job  = run->job;
-    const char   *path = run->options->plot;
-    spmm_output_t out;
-    int           code;
+    const spmm_matrix_info_t *matrix = &run->report->matrix;
 
-    code = driver_check_write(job, path, spmmi_output_open(&out, path, SPMM_OUTPUT_FOLLOW));
-    if (code == DRIVER_GOOD) {
-        driver_draw(out.stream, run->options, run->report, x);
-        code = driver_check_write(job, path, spmmi_output_close(&out, true));
+    if (run->job->size > MOST_RANKS || matrix->rows > MOST_ROWS || matrix->cols > MOST_ROWS) {
+        return DRIVER_GOOD;
     }
-    return code;
+    return collect(run, picture);
 }
 
-int driver_plot(const driver_run_t *run)
+void driver_picture_free(driver_picture_t *x)
 {
-    driver_picture_t x = {0};
-    int              code;
-
-    code = collect(run, &x);
-    if (code == DRIVER_GOOD) {
-        code = driver_agree(run->job, run->job->rank == 0 ? write_picture(run, &x) : DRIVER_GOOD);
-    }
-    free(x.row.rows);
-    free(x.row.first);
-    free(x.col.rows);
-    free(x.col.first);
-    free(x.entries);
-    free(x.traffic);
-    free(x.n_spans);
-    free(x.node);
-    free(x.spans);
-    return code;
+    free(x->row.rows);
+    free(x->row.first);
+    free(x->col.rows);
+    free(x->col.first);
+    free(x->entries);
+    free(x->traffic);
+    free(x->n_spans);
+    free(x->node);
+    free(x->spans);
+    *x = (driver_picture_t){0};
 }
