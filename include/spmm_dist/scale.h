@@ -17,11 +17,6 @@ typedef struct {
     size_t      struct_size;    /**< set by SPMM_SCALE_OPTIONS_INIT */
     int         ranks;          /**< how many there would be, 1 .. 16384 */
     int         ranks_per_node; /**< so many successive ones each; 0: all on one */
-    int         column_groups;  /**< > 1: so many groups of successive ranks each have a copy of A
-                                     and multiply their part of the columns; divides ranks, and of
-                                     ranks / column_groups and ranks_per_node one divides the
-                                     other */
-    int         flat;           /**< nonzero: the partition knows nothing of nodes */
     const char *partition;      /**< "block", "metis"; NULL: "metis", "block" in builds without */
     const char *objective;      /**< as in spmm_plan_options_t */
     double      imbalance;      /**< likewise */
@@ -31,17 +26,14 @@ typedef struct {
 /** "Choose for me" in every field; ranks is to be set. */
 #define SPMM_SCALE_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(spmm_scale_options_t), 0, 0, 0, 0, NULL, NULL, 0.0, 0                               \
+        sizeof(spmm_scale_options_t), 0, 0, NULL, NULL, 0.0, 0                                     \
     }
 
-/** What the ways to exchange rows move in a product with op N.  Rows are those of a group of
- *  columns; all groups are counted. */
+/** What the ways to exchange rows move in a product with op N. */
 typedef struct {
     size_t      struct_size;               /**< set by the caller to sizeof(spmm_scale_info_t) */
     const char *partition;                 /**< that was made; static storage */
     int         nodes;                     /**< of the ranks */
-    int64_t     entries_max;               /**< of A on the rank that has most */
-    double      partition_s;               /**< seconds that making the partition took */
     spmm_flow_t flat_within, flat_between; /**< every rank gets the rows that it needs from their
                                                   owners */
     spmm_flow_t node_between;              /**< each row once for a node that needs it, dealt out
@@ -55,8 +47,7 @@ typedef struct {
 
 /** Part A for options->ranks ranks and count what they would exchange.  On contexts of one rank;
  *  memory and time grow with the entries of A, not with the ranks squared, but for one bit each.
- *  @param[in]  n     columns of B: bytes are those of n (of a group: n / column_groups, rounded up)
- *                    columns of the type of A
+ *  @param[in]  n     columns of B: bytes are those of n columns of the type of A
  *  @param[out] info  flows of one exchange
  *  @return SPMM_ERR_UNSUPPORTED on several ranks, or where this build lacks the partitioner */
 SPMM_API spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n,

@@ -196,11 +196,9 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_scale_options_t
-    integer(c_size_t) :: struct_size = 56_c_size_t
+    integer(c_size_t) :: struct_size = 48_c_size_t
     integer(c_int) :: ranks = 0
     integer(c_int) :: ranks_per_node = 0
-    integer(c_int) :: column_groups = 0
-    integer(c_int) :: flat = 0
     type(c_ptr) :: partition = c_null_ptr
     type(c_ptr) :: objective = c_null_ptr
     real(c_double) :: imbalance = 0.0_c_double
@@ -208,11 +206,9 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_scale_info_t
-    integer(c_size_t) :: struct_size = 280_c_size_t
+    integer(c_size_t) :: struct_size = 264_c_size_t
     type(c_ptr) :: partition = c_null_ptr
     integer(c_int) :: nodes = 0
-    integer(c_int64_t) :: entries_max = 0_c_int64_t
-    real(c_double) :: partition_s = 0.0_c_double
     type(spmm_flow_t) :: flat_within = spmm_flow_t()
     type(spmm_flow_t) :: flat_between = spmm_flow_t()
     type(spmm_flow_t) :: node_between = spmm_flow_t()

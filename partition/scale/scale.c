@@ -2,7 +2,6 @@
 #include "partition/scale/scale.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/nodes.h"
@@ -111,17 +110,16 @@ static spmm_status_t follow_rows(spmm_scale_t *s)
 
 spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_per_node,
                                  const char *spec, const spmm_partition_options_t *options,
-                                 bool nodes_first, spmm_scale_t *scale)
+                                 spmm_scale_t *scale)
 {
-    spmm_error_t            *err   = &A->env->err;
-    spmm_partition_options_t mine  = *options;
-    const clock_t            start = clock();
+    spmm_error_t            *err  = &A->env->err;
+    spmm_partition_options_t mine = *options;
 
     *scale = (spmm_scale_t){.A = A, .ranks = ranks, .method = spec};
     SPMM_TRY(spmmi_partition_options(A->env, &mine));
     SPMM_TRY(
         spmmi_nodes_split(err, ranks, ranks_per_node > 0 ? ranks_per_node : ranks, &scale->nodes));
-    mine.nodes = nodes_first ? &scale->nodes : NULL;
+    mine.nodes = &scale->nodes;
     SPMM_NEW(scale->row_part, A->n_rows);
     SPMM_NEW(scale->col_part, A->n_cols);
     if (scale->row_part == NULL || scale->col_part == NULL) {
@@ -129,8 +127,6 @@ spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_pe
                                  "a partition");
     }
     SPMM_TRY(part_rows(scale, &mine));
-    spmmi_log(A->env, "rows parted for %d ranks%s in %.4f s of CPU time", ranks,
-              nodes_first ? ", nodes first," : "", (double)(clock() - start) / CLOCKS_PER_SEC);
     return follow_rows(scale);
 }
 

@@ -13,7 +13,7 @@ typedef struct {
     spmm_nodes_t         nodes;               /**< of the ranks, owned */
     int32_t             *row_part, *col_part; /**< [A->rows], [A->cols] ranks, owned */
     const char          *method;              /**< partitioner; static */
-    bool                 has_hubs; /**< with option covers the parts may be others; nodes first */
+    bool                 has_hubs;            /**< with option covers the parts may be others */
 } spmm_scale_t;
 
 /** Rows and messages of each rank in one exchange. */
@@ -21,31 +21,21 @@ typedef struct {
     int64_t *rows_in, *rows_out, *messages_in, *messages_out; /**< [ranks] */
 } spmm_scale_tally_t;
 
-/** How rows travel. */
-typedef enum {
-    SPMM_SCALE_FLAT,      /**< from their owners to every rank that needs them */
-    SPMM_SCALE_NODE,      /**< once for each node that needs them */
-    SPMM_SCALE_COVER,     /**< least covers of pairs of ranks */
-    SPMM_SCALE_COVER_NODE /**< of pairs of nodes */
-} spmm_scale_variant_t;
-
-/** Part the rows as a plan on so many ranks does.  Local.
+/** Part the rows as a plan on so many ranks does, on several nodes nodes first.  Local.
  *  @param[in]  spec     "block" or "metis"
- *  @param[in]  options  options->nodes not NULL: nodes first
  *  @param[out] scale    release with spmmi_scale_free(), also after a failure */
 spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_per_node,
                                  const char *spec, const spmm_partition_options_t *options,
-                                 bool nodes_first, spmm_scale_t *scale);
+                                 spmm_scale_t *scale);
 void          spmmi_scale_free(spmm_scale_t *scale);
-
-/** Entries of the rank that has most.  Local. */
-spmm_status_t spmmi_scale_entries_max(const spmm_scale_t *scale, int64_t *most);
 
 /** Count.  Local.  Covers and rows of nodes are counted between nodes alone: what is
  *  within is not set.
+ *  @param[in]  nodes   rows travel once for each node that needs them, not for each rank
+ *  @param[in]  covers  as few rows of B and partial rows of C as cover the entries of each pair
  *  @param[out] tally  [SPMM_WAYS] release each with spmmi_scale_tally_free(), also after a
  *                     failure */
-spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, spmm_scale_variant_t variant,
+spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, bool nodes, bool covers,
                                 spmm_scale_tally_t tally[SPMM_WAYS]);
 void          spmmi_scale_tally_free(spmm_scale_tally_t *tally);
 

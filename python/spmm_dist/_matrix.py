@@ -274,8 +274,8 @@ class Matrix(Resource):
         self._updates += 1
         self._context._call(lib.spmm_matrix_update_values, pointer, ffi.cast("void *", address))
 
-    def scale(self, n, ranks, *, ranks_per_node=0, column_groups=0, flat=False, partition=None,
-              objective=None, imbalance=0.0, seed=0):
+    def scale(self, n, ranks, *, ranks_per_node=0, partition=None, objective=None, imbalance=0.0,
+              seed=0):
         """What a product would exchange among ranks that need not be there.  On one rank.
 
         Parameters
@@ -286,10 +286,6 @@ class Matrix(Resource):
             How many there would be.
         ranks_per_node : int
             So many successive ones each; 0: all on one.
-        column_groups : int
-            > 1: so many groups of ranks have a copy of A and multiply their part of the columns.
-        flat : bool
-            The partition knows nothing of nodes.
         partition : {"metis", "block"}, optional
         objective, imbalance, seed
             as of `Plan`
@@ -305,7 +301,6 @@ class Matrix(Resource):
                  for word in (partition, objective)]
         options.partition, options.objective = words
         options.ranks, options.ranks_per_node = ranks, ranks_per_node
-        options.column_groups, options.flat = column_groups, bool(flat)
         options.imbalance, options.seed = imbalance, seed
         self._context._call(lib.spmm_matrix_scale, self._pointer, n, options, info)
         return ScaleInfo(**as_dict(info))

@@ -9,27 +9,6 @@
 
 enum { MOST_RANKS = 16384 };
 
-static spmm_status_t fail(spmm_env_t *env, const char *what, int value, const char *rule)
-{
-    return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "%s is %d, must %s", what, value, rule);
-}
-
-/* Groups must not lie on nodes in different ways: one would not count for all. */
-static spmm_status_t check_groups(spmm_env_t *env, const spmm_scale_options_t *o)
-{
-    const int groups = o->column_groups > 1 ? o->column_groups : 1, node = o->ranks_per_node;
-
-    if (o->column_groups < 0 || o->ranks % groups != 0) {
-        return fail(env, "column_groups", o->column_groups, "divide the number of ranks");
-    }
-    if (groups > 1 && node > 0 && (o->ranks / groups) % node != 0 &&
-        node % (o->ranks / groups) != 0) {
-        return fail(env, "column_groups", o->column_groups,
-                    "give groups that fill nodes, or nodes that groups fill");
-    }
-    return SPMM_OK;
-}
-
 static spmm_status_t check(spmm_env_t *env, int64_t n, const spmm_scale_options_t *given,
                            spmm_scale_options_t *o)
 {
@@ -49,10 +28,12 @@ static spmm_status_t check(spmm_env_t *env, int64_t n, const spmm_scale_options_
                           (long long)n);
     }
     if (o->ranks < 1 || o->ranks > MOST_RANKS) {
-        return fail(env, "ranks", o->ranks, "be 1 to 16384");
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "ranks is %d, must be 1 to 16384",
+                          o->ranks);
     }
     if (o->ranks_per_node < 0) {
-        return fail(env, "ranks_per_node", o->ranks_per_node, "be >= 0");
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "ranks_per_node is %d, must be >= 0",
+                          o->ranks_per_node);
     }
     if (o->partition == NULL) {
 #ifdef SPMM_HAVE_METIS
@@ -67,7 +48,7 @@ static spmm_status_t check(spmm_env_t *env, int64_t n, const spmm_scale_options_
                           "metis or block",
                           o->partition);
     }
-    return check_groups(env, o);
+    return SPMM_OK;
 }
 
 static int64_t greater(int64_t a, int64_t b)
@@ -75,14 +56,13 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Of all groups, which exchange alike. */
-static spmm_flow_t sum_up(const spmm_scale_tally_t *t, int ranks, int groups, int64_t row_bytes)
+static spmm_flow_t sum_up(const spmm_scale_tally_t *t, int ranks, int64_t row_bytes)
 {
     spmm_flow_t flow = {0};
 
     for (int p = 0; p < ranks; p++) {
-        flow.rows += groups * t->rows_in[p];
-        flow.messages += groups * t->messages_in[p];
+        flow.rows += t->rows_in[p];
+        flow.messages += t->messages_in[p];
         flow.rows_max = greater(flow.rows_max, greater(t->rows_in[p], t->rows_out[p]));
         flow.messages_max =
             greater(flow.messages_max, greater(t->messages_in[p], t->messages_out[p]));
@@ -93,16 +73,16 @@ static spmm_flow_t sum_up(const spmm_scale_tally_t *t, int ranks, int groups, in
 }
 
 /* @p within NULL: not counted */
-static spmm_status_t count(const spmm_scale_t *scale, spmm_scale_variant_t variant, int groups,
-                           int64_t row_bytes, spmm_flow_t *within, spmm_flow_t *between)
+static spmm_status_t count(const spmm_scale_t *scale, bool nodes, bool covers, int64_t row_bytes,
+                           spmm_flow_t *within, spmm_flow_t *between)
 {
     spmm_scale_tally_t tally[SPMM_WAYS];
-    spmm_status_t      status = spmmi_scale_count(scale, variant, tally);
+    spmm_status_t      status = spmmi_scale_count(scale, nodes, covers, tally);
 
     if (status == SPMM_OK) {
-        *between = sum_up(&tally[SPMM_BETWEEN], scale->ranks, groups, row_bytes);
+        *between = sum_up(&tally[SPMM_BETWEEN], scale->ranks, row_bytes);
         if (within != NULL) {
-            *within = sum_up(&tally[SPMM_WITHIN], scale->ranks, groups, row_bytes);
+            *within = sum_up(&tally[SPMM_WITHIN], scale->ranks, row_bytes);
         }
     }
     spmmi_scale_tally_free(&tally[SPMM_WITHIN]);
@@ -110,19 +90,15 @@ static spmm_status_t count(const spmm_scale_t *scale, spmm_scale_variant_t varia
     return status;
 }
 
-static spmm_status_t count_rows(const spmm_scale_t *scale, int groups, int64_t row_bytes,
-                                spmm_scale_info_t *info)
+static spmm_status_t count_all(spmm_scale_t *scale, bool covers, int64_t row_bytes,
+                               spmm_scale_info_t *info)
 {
-    SPMM_TRY(
-        count(scale, SPMM_SCALE_FLAT, groups, row_bytes, &info->flat_within, &info->flat_between));
-    return count(scale, SPMM_SCALE_NODE, groups, row_bytes, NULL, &info->node_between);
-}
-
-static spmm_status_t count_covers(const spmm_scale_t *scale, int groups, int64_t row_bytes,
-                                  spmm_scale_info_t *info)
-{
-    SPMM_TRY(count(scale, SPMM_SCALE_COVER, groups, row_bytes, NULL, &info->cover_between));
-    return count(scale, SPMM_SCALE_COVER_NODE, groups, row_bytes, NULL, &info->cover_node_between);
+    if (covers) {
+        SPMM_TRY(count(scale, false, true, row_bytes, NULL, &info->cover_between));
+        return count(scale, true, true, row_bytes, NULL, &info->cover_node_between);
+    }
+    SPMM_TRY(count(scale, false, false, row_bytes, &info->flat_within, &info->flat_between));
+    return count(scale, true, false, row_bytes, NULL, &info->node_between);
 }
 
 /* @p part  of plans without a cover; where those with one part otherwise it is done again */
@@ -130,29 +106,22 @@ static spmm_status_t part_and_count(spmm_matrix_t *A, const spmm_scale_options_t
                                     spmm_partition_options_t *part, int64_t n,
                                     spmm_scale_info_t *info)
 {
-    const int     groups    = o->column_groups > 1 ? o->column_groups : 1;
-    const int     ranks     = o->ranks / groups;
-    const int64_t row_bytes = (n + groups - 1) / groups * (int64_t)spmm_type_size(A->type);
-    const double  start     = spmmi_now();
+    const int64_t row_bytes = n * (int64_t)spmm_type_size(A->type);
     spmm_scale_t  scale;
     spmm_status_t status =
-        spmmi_scale_create(A, ranks, o->ranks_per_node, o->partition, part, o->flat == 0, &scale);
+        spmmi_scale_create(A, o->ranks, o->ranks_per_node, o->partition, part, &scale);
 
-    info->partition_s = spmmi_now() - start;
-    info->partition   = scale.method;
+    info->partition = scale.method;
     if (status == SPMM_OK) {
-        status = spmmi_scale_entries_max(&scale, &info->entries_max);
-    }
-    if (status == SPMM_OK) {
-        status = count_rows(&scale, groups, row_bytes, info);
+        status = count_all(&scale, false, row_bytes, info);
     }
     if (status == SPMM_OK && scale.has_hubs) {
         part->covers = true;
         spmmi_scale_free(&scale);
-        status = spmmi_scale_create(A, ranks, o->ranks_per_node, o->partition, part, true, &scale);
+        status = spmmi_scale_create(A, o->ranks, o->ranks_per_node, o->partition, part, &scale);
     }
     if (status == SPMM_OK) {
-        status = count_covers(&scale, groups, row_bytes, info);
+        status = count_all(&scale, true, row_bytes, info);
     }
     spmmi_scale_free(&scale);
     return status;

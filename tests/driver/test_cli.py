@@ -56,7 +56,7 @@ class Usage(unittest.TestCase):
         for option in (("--matrix", "a.mtx"), ("--generate", "rmat:scale=3,degree=2"),
                        ("--columns", "5"), ("-n", "5"), ("--op", "t"), ("--verify",),
                        ("--json", "a.json"), ("--partition", "block"),
-                       ("--write-partition", "a.part"), ("--scale", "8"), ("--machine", "a")):
+                       ("--write-partition", "a.part"), ("--scale", "8")):
             found = {"-n": "--columns"}.get(option[0], option[0])
             self.refused(*pair, *option, says=f"--convert takes no {found}, ")
             self.refused(*option, *pair, says=f"--convert takes no {found}, ")

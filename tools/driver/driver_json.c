@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_doctor.h"
 #include "driver_report.h"
-#include "scale.h"
+#include "driver_scale.h"
 
 #ifndef DRIVER_HAVE_CJSON
 
@@ -21,9 +21,10 @@ int driver_write_checkup(driver_job_t *job, const char *path, const driver_check
                        path);
 }
 
-int scale_write_json(driver_job_t *job, const driver_options_t *options, const scale_t *scale)
+int driver_write_scale(driver_job_t *job, const driver_options_t *options,
+                       const spmm_scale_info_t *info)
 {
-    (void)scale;
+    (void)info;
     return driver_fail(job, DRIVER_OTHER, "cannot write %s: spmm_dist was built without cJSON",
                        options->json);
 }
@@ -257,26 +258,8 @@ int driver_write_checkup(driver_job_t *job, const char *path, const driver_check
     return write_root(job, path, root, ok);
 }
 
-static cJSON *scale_row(const scale_row_t *r, bool *ok)
-{
-    cJSON *row = cJSON_CreateObject();
-
-    add_text(row, "exchange", r->exchange, ok);
-    add_bool(row, "nodes_first", r->nodes_first, ok);
-    add_int(row, "column_groups", r->groups, ok);
-    add_flow(row, "between_nodes", &r->between, ok);
-    for (int k = 0; k < SCALE_LIMITS; k++) {
-        char key[32];
-
-        (void)snprintf(key, sizeof key, "%s_s", scale_limit_name((scale_limit_t)k));
-        add_real(row, key, r->seconds[k], ok);
-    }
-    add_real(row, "predicted_s", r->seconds[r->limit], ok);
-    add_text(row, "limit", scale_limit_name(r->limit), ok);
-    return row;
-}
-
-int scale_write_json(driver_job_t *job, const driver_options_t *options, const scale_t *scale)
+int driver_write_scale(driver_job_t *job, const driver_options_t *options,
+                       const spmm_scale_info_t *info)
 {
     cJSON *root  = cJSON_CreateObject();
     cJSON *cases = cJSON_AddArrayToObject(root, "cases");
@@ -286,17 +269,20 @@ int scale_write_json(driver_job_t *job, const driver_options_t *options, const s
     add_text(root, "matrix", options->matrix != NULL ? options->matrix : options->generate, &ok);
     add_int(root, "columns", options->columns, &ok);
     add_text(root, "type", driver_type_name(options->type), &ok);
-    add_text(root, "partition", scale->partition, &ok);
-    add_int(root, "ranks_per_node", scale->per_node, &ok);
-    for (int k = 0; k < scale->n_cases && ok; k++) {
-        const scale_case_t *c    = &scale->item[k];
-        cJSON              *item = cJSON_CreateObject();
-        cJSON              *rows = cJSON_AddArrayToObject(item, "rows");
+    for (int k = 0; k < options->scale.n && ok; k++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON *rows = cJSON_AddArrayToObject(item, "rows");
 
-        add_int(item, "ranks", c->ranks, &ok);
-        add_int(item, "nodes", c->nodes, &ok);
-        for (int r = 0; r < c->n_rows && ok; r++) {
-            ok = cJSON_AddItemToArray(rows, scale_row(&c->row[r], &ok)) && ok;
+        add_int(item, "ranks", options->scale.ranks[k], &ok);
+        add_int(item, "nodes", info[k].nodes, &ok);
+        add_text(item, "partition", info[k].partition, &ok);
+        for (int w = 0; w < SCALE_WAYS && ok; w++) {
+            const scale_way_t way = driver_scale_way(&info[k], w);
+            cJSON            *row = cJSON_CreateObject();
+
+            add_text(row, "exchange", way.exchange, &ok);
+            add_flow(row, "between_nodes", way.between, &ok);
+            ok = cJSON_AddItemToArray(rows, row) && ok;
         }
         ok = cJSON_AddItemToArray(cases, item) && ok;
     }

@@ -59,6 +59,35 @@ static int parse_groups(driver_job_t *job, const char *text, void *to)
     return driver_parse_int(job, "column-groups", text, 1, INT32_MAX, to);
 }
 
+/* "16,64,256" */
+static int parse_scale(driver_job_t *job, const char *text, void *to)
+{
+    driver_scale_t *scale = to;
+    char            copy[DRIVER_SCALE_CASES * 8], *rest = NULL;
+
+    scale->n = 0;
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    for (char *at = strtok_r(copy, ",", &rest); at != NULL; at = strtok_r(NULL, ",", &rest)) {
+        int code;
+
+        if (scale->n == DRIVER_SCALE_CASES) {
+            scale->n++;
+            break;
+        }
+        code = driver_parse_int(job, "scale", at, 2, 16384, &scale->ranks[scale->n++]);
+        if (code != DRIVER_GOOD) {
+            return code;
+        }
+    }
+    if (strlen(text) >= sizeof copy || scale->n > DRIVER_SCALE_CASES) {
+        return driver_fail(job, DRIVER_USAGE, "--scale takes at most %d numbers of ranks",
+                           (int)DRIVER_SCALE_CASES);
+    }
+    return scale->n > 0
+               ? DRIVER_GOOD
+               : driver_fail(job, DRIVER_USAGE, "--scale takes numbers of ranks, as 16,64,256");
+}
+
 /** Is @p name, up to a colon, one of the components that @p describe tells of? */
 static int check_name(driver_job_t *job, const char *option, const char *name,
                       spmm_status_t (*describe)(int, spmm_component_info_t *))
@@ -89,8 +118,11 @@ static int check_run(driver_job_t *job, const driver_options_t *o)
     if (o->matrix != NULL && o->matrix[0] == '\0') {
         return driver_fail(job, DRIVER_USAGE, "--matrix needs the name of a file; see --help");
     }
-    if (o->machine != NULL && o->scale == NULL) {
-        return driver_fail(job, DRIVER_USAGE, "--machine FILE belongs to --scale; see --help");
+    if (o->scale.n > 0 && job->size > 1) {
+        return driver_fail(job, DRIVER_USAGE,
+                           "--scale counts on one rank, and this job has %d: start it without "
+                           "mpirun",
+                           job->size);
     }
     code = check_name(job, "engine", o->engine, spmm_engine_info);
     if (code == DRIVER_GOOD) {
@@ -117,10 +149,10 @@ static int check_heeded(driver_job_t *job, const driver_options_t *o,
     } else if (o->action == DRIVER_RUN && o->convert[0] != NULL) {
         action = "convert";
         heeded = "convert,type,seed,device,timeout,progress";
-    } else if (o->action == DRIVER_RUN && o->scale != NULL) {
+    } else if (o->action == DRIVER_RUN && o->scale.n > 0) {
         action = "scale";
         heeded = "scale,matrix,generate,seed,columns,type,partition,objective,imbalance,"
-                 "ranks-per-node,machine,json";
+                 "ranks-per-node,json";
     }
     for (int k = 0; action != NULL && options[k].name != NULL; k++) {
         if (given[k] && options[k].kind != DRIVER_SET && !tool_is_listed(heeded, options[k].name)) {
@@ -178,8 +210,7 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"verify", 'v', DRIVER_FLAG, .to = &o->verify},
         {"explain", 'E', DRIVER_FLAG, .to = &o->explain},
         {"json", 'j', DRIVER_NAME, .to = &o->json},
-        {"scale", 0, DRIVER_NAME, .to = &o->scale},
-        {"machine", 0, DRIVER_NAME, .to = &o->machine},
+        {"scale", 0, DRIVER_CALL, .to = &o->scale, .call = parse_scale},
         {"doctor", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_DOCTOR},
         {"convert", 0, DRIVER_PAIR, .to = &o->convert},
         {"progress", 0, DRIVER_FLAG, .to = &o->progress},
@@ -212,6 +243,9 @@ int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_option
         .iterations = 10,
     };
     code = read_options(job, argc, argv, o);
+    if (o->scale.n > 0) {
+        o->device = SPMM_DEVICE_CPU; /* which counts */
+    }
     if (code == DRIVER_GOOD && o->convert[0] != NULL && o->action == DRIVER_RUN) {
         o->action = DRIVER_CONVERT; /* keeps the type of the values where none is asked for */
         o->matrix = o->convert[0];

@@ -21,6 +21,14 @@ typedef enum {
     DRIVER_CONVERT
 } driver_action_t;
 
+enum { DRIVER_SCALE_CASES = 16 };
+
+/** Numbers of ranks to count for. */
+typedef struct {
+    int     n; /**< 0: --scale was not given */
+    int64_t ranks[DRIVER_SCALE_CASES];
+} driver_scale_t;
+
 /** Strings are borrowed from argv; NULL where an option was not given. */
 typedef struct {
     driver_action_t    action;
@@ -40,10 +48,10 @@ typedef struct {
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
     const char        *write_partition, *reorder, *schedule, *tune, *json;
-    const char        *scale, *machine; /**< numbers of ranks to count for; file of rates */
-    int64_t            nccl_ctas;       /**< as the context option */
-    int64_t            ranks_per_node;  /**< likewise */
-    int64_t            executes;        /**< as the plan option */
+    driver_scale_t     scale;
+    int64_t            nccl_ctas;      /**< as the context option */
+    int64_t            ranks_per_node; /**< likewise */
+    int64_t            executes;       /**< as the plan option */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */

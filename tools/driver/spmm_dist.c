@@ -9,7 +9,7 @@
 #include "driver_doctor.h"
 #include "driver_progress.h"
 #include "driver_report.h"
-#include "scale.h"
+#include "driver_scale.h"
 #include "tool_common.h"
 
 /** Exit code of a failed read: what the file is to blame for is input. */
@@ -260,10 +260,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(job.comm, &job.size);
     code          = driver_options_parse(&job, argc, argv, &options);
     job.timeout_s = code == DRIVER_GOOD ? options.timeout_s : 0.0;
-    if (code == DRIVER_GOOD && options.action == DRIVER_RUN && options.scale != NULL) {
-        code = driver_agree(&job, driver_scale(&job, &options));
-    } else if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
-        code = run_with(&job, &options, multiply);
+    if (code == DRIVER_GOOD && options.action == DRIVER_RUN) {
+        code = run_with(&job, &options, options.scale.n > 0 ? driver_scale : multiply);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_CONVERT) {
         code = run_with(&job, &options, convert);
     } else if (code == DRIVER_GOOD && options.action == DRIVER_DOCTOR) {

@@ -38,43 +38,17 @@ static void assert_flow(const spmm_flow_t *a, const spmm_flow_t *b)
     assert_int_equal(a->messages_max, b->messages_max);
 }
 
-/* A plan of all ranks counts what was predicted for it. */
-static void check_plan(const char *spec, const char *partition, int per_node)
-{
-    spmm_context_t      *ctx     = open_on(spmm_test_env.comm, per_node);
-    spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
-    spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
-    spmm_scale_info_t    info;
-    spmm_matrix_t       *A;
-    spmm_plan_t         *plan;
-
-    o.ranks          = spmm_test_env.size;
-    o.ranks_per_node = per_node;
-    o.partition = options.partition = partition;
-    options.levels                  = "flat";
-    options.cover                   = "rows";
-    info                            = count(spec, 24, &o);
-    spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
-    spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_equal(info.partition, partition);
-    assert_int_equal(info.nodes, (spmm_test_env.size + per_node - 1) / per_node);
-    assert_flow(&info.flat_within, &stats.within);
-    assert_flow(&info.flat_between, &stats.between);
-    assert_true(spmm_test_env.size == 1 || stats.within.rows + stats.between.rows > 0);
-    test_context_destroy(&plan, &A, &ctx);
-}
-
-/* So does one whose exchange is in two levels, or has a cover, of pairs of ranks or of nodes. */
-static void check_way(const char *spec, const char *partition, int per_node, const char *levels,
-                      const char *cover)
+/* A plan of all ranks counts what was predicted for it: flat or in two levels, without a cover or
+ * with one of pairs of ranks or of nodes. */
+static void check_plan(const char *spec, const char *partition, int per_node, const char *levels,
+                       const char *cover)
 {
     spmm_context_t      *ctx     = open_on(spmm_test_env.comm, per_node);
     spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
     spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
     spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
     const bool           node = strcmp(levels, "node") == 0, both = strcmp(cover, "both") == 0;
+    const spmm_flow_t   *between;
     spmm_scale_info_t    info;
     spmm_matrix_t       *A;
     spmm_plan_t         *plan;
@@ -88,14 +62,20 @@ static void check_way(const char *spec, const char *partition, int per_node, con
     spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
     spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_equal(stats.cover, cover);
+    assert_string_equal(info.partition, partition);
+    assert_int_equal(info.nodes, (spmm_test_env.size + per_node - 1) / per_node);
     assert_int_equal(stats.moved_nnz > 0, both);
-    assert_flow(!both  ? &info.node_between
-                : node ? &info.cover_node_between
-                       : &info.cover_between,
-                &stats.between);
-    assert_true(!both ||
-                stats.between.rows < (node ? &info.node_between : &info.flat_between)->rows);
+    if (both) {
+        between = node ? &info.cover_node_between : &info.cover_between;
+        assert_true(between->rows < (node ? &info.node_between : &info.flat_between)->rows);
+    } else {
+        between = node ? &info.node_between : &info.flat_between;
+    }
+    assert_flow(between, &stats.between);
+    if (!both && !node) {
+        assert_flow(&info.flat_within, &stats.within);
+        assert_true(spmm_test_env.size == 1 || stats.within.rows + stats.between.rows > 0);
+    }
     test_context_destroy(&plan, &A, &ctx);
 }
 
@@ -107,10 +87,10 @@ static void test_ways(void **state)
 
     for (int per_node = 1; per_node < spmm_test_env.size && per_node <= 3; per_node++) {
         for (int k = 0; k < 3; k++) {
-            check_way(specs[k][0], specs[k][1], per_node, "flat", "both");
+            check_plan(specs[k][0], specs[k][1], per_node, "flat", "both");
             if (per_node > 1) {
-                check_way(specs[k][0], specs[k][1], per_node, "node", "both");
-                check_way(specs[k][0], specs[k][1], per_node, "node", "rows");
+                check_plan(specs[k][0], specs[k][1], per_node, "node", "both");
+                check_plan(specs[k][0], specs[k][1], per_node, "node", "rows");
             }
         }
     }
@@ -118,12 +98,16 @@ static void test_ways(void **state)
 
 static void test_plans(void **state)
 {
+    const char *const specs[][2] = {{"rmat:scale=9,degree=6", "metis"},
+                                    {"stencil9:nx=31,ny=40,shuffle=1", "metis"},
+                                    {"stencil9:nx=31,ny=40,shuffle=1", "block"},
+                                    {"uniform:rows=700,cols=300,degree=4", "metis"},
+                                    {"uniform:rows=300,cols=700,degree=4", "block"}};
+
     for (int per_node = 1; per_node <= 3; per_node++) {
-        check_plan("rmat:scale=9,degree=6", "metis", per_node);
-        check_plan("stencil9:nx=31,ny=40,shuffle=1", "metis", per_node);
-        check_plan("stencil9:nx=31,ny=40,shuffle=1", "block", per_node);
-        check_plan("uniform:rows=700,cols=300,degree=4", "metis", per_node);
-        check_plan("uniform:rows=300,cols=700,degree=4", "block", per_node);
+        for (int k = 0; k < 5; k++) {
+            check_plan(specs[k][0], specs[k][1], per_node, "flat", "rows");
+        }
     }
 }
 
@@ -319,32 +303,6 @@ static void test_hubs(void **state)
     test_context_destroy(NULL, NULL, &ctx);
 }
 
-/* Groups of columns: rows of fewer ranks, each of a part of the columns. */
-static void test_column_groups(void **state)
-{
-    const char          *spec = "rmat:scale=9,degree=6";
-    spmm_scale_options_t o    = SPMM_SCALE_OPTIONS_INIT;
-    spmm_scale_info_t    two, half;
-
-    o.ranks          = 8;
-    o.ranks_per_node = 2;
-    o.column_groups  = 2;
-    two              = count(spec, 10, &o);
-    o.ranks          = 4;
-    o.column_groups  = 0;
-    half             = count(spec, 5, &o);
-    assert_int_equal(two.nodes, 4);
-    assert_int_equal(two.flat_between.rows, 2 * half.flat_between.rows);
-    assert_int_equal(two.flat_between.rows_max, half.flat_between.rows_max);
-    assert_int_equal(two.flat_between.bytes, 2 * half.flat_between.bytes);
-    assert_int_equal(two.cover_node_between.rows, 2 * half.cover_node_between.rows);
-    o.ranks         = 8;
-    o.column_groups = 4; /* a group is a node */
-    two             = count(spec, 10, &o);
-    assert_int_equal(two.flat_between.rows, 0);
-    assert_true(two.flat_within.rows > 0);
-}
-
 static void expect_refused(spmm_matrix_t *A, const spmm_scale_options_t *o, spmm_status_t status,
                            const char *words)
 {
@@ -368,14 +326,11 @@ static void test_refused(void **state)
         expect_refused(A, NULL, SPMM_ERR_ARGUMENT, "the scale options are NULL");
         o.ranks = 0;
         expect_refused(A, &o, SPMM_ERR_ARGUMENT, "ranks is 0, must be 1 to 16384");
-        o.ranks         = 8;
-        o.column_groups = 3;
-        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "must divide the number of ranks");
-        o.ranks          = 12;
+        o.ranks          = 8;
+        o.ranks_per_node = -1;
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "ranks_per_node is -1, must be >= 0");
         o.ranks_per_node = 3;
-        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "must give groups that fill nodes");
-        o.column_groups = 0;
-        o.partition     = "keep";
+        o.partition      = "keep";
         expect_refused(A, &o, SPMM_ERR_ARGUMENT, "partition 'keep' cannot be made");
         o.partition = "block";
         o.objective = "most";
@@ -387,4 +342,4 @@ static void test_refused(void **state)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-SPMM_TESTS(test_plans, test_ways, test_by_definition, test_hubs, test_column_groups, test_refused);
+SPMM_TESTS(test_plans, test_ways, test_by_definition, test_hubs, test_refused);
