@@ -155,30 +155,8 @@ class Good(Case):
 
     def test_doctor(self):
         text = self.run_driver("--doctor", "--device", "cpu")
-        for k, name in enumerate(nodes.NAMES):
-            self.assertRegex(text, rf"(?m)^good +node +{name}: 2 ranks "
-                             rf"\({2 * k}-{2 * k + 1}\), GPUs: ")
-            self.assertRegex(text, rf"(?m)^good +adapters +{name}: no adapter for RDMA")
-
-    def test_doctor_sees_a_slow_link(self):
-        """Adapters of node1, pretended, and every rate of node2, whose link is slow."""
-        adapter = "/sys/class/infiniband/mlx5_0/ports/1"
-        self.nodes[1].call("sh", "-c", f"""mount -t tmpfs tmpfs /sys/class && mkdir -p {adapter} &&
-            echo '400 Gb/sec (4X NDR)' >{adapter}/rate && mount -t tmpfs tmpfs /sys/module &&
-            mkdir /sys/module/nvidia_peermem""")
-        for node, rate in zip(self.nodes, ("80mbit", "80mbit", "20mbit", "80mbit")):
-            node.limit(rate)
-        text = self.run_driver("--doctor", "--device", "cpu")
-        self.assertRegex(text, r"(?m)^good +adapters +node1: mlx5_0 400 Gb/sec \(4X NDR\); "
-                         r"GPUDirect RDMA: module nvidia_peermem is loaded$")
-        for name in nodes.NAMES:
-            line = re.search(rf"(?m)^good +network +{name}: GB/s each way .* one of (.*);", text)[1]
-            for other, rate in re.findall(r"(node\d) (\S+?)(?:,|$)", line):
-                limit = (20e6 if "node2" in (name, other) else 80e6) / 8
-                self.assertLess(1e9 * float(rate), 1.3 * limit, text)
-                self.assertGreater(1e9 * float(rate), 0.3 * limit, text)
-        slow = re.findall(r"(?m)^missing +network +(node\d) and (node\d): ", text)
-        self.assertEqual(slow, [("node0", "node2"), ("node1", "node2"), ("node2", "node3")], text)
+        self.assertRegex(text, r"(?m)^good +device +8 ranks compute on cpu")
+        self.assertIn("mpi-host: a product over it is right", text)
 
 
 class Broken(Case):

@@ -40,22 +40,22 @@ int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t sta
     return driver_fail(job, code, "%s", text[0] != '\0' ? text : spmm_status_string(status));
 }
 
-void driver_wait(driver_job_t *job, int count, MPI_Request request[], double timeout_s,
-                 const char *late)
+/* Until a request is done.  Where it is not after @p timeout_s (0: no limit) the job ends. */
+static void wait_for(driver_job_t *job, MPI_Request *request, double timeout_s)
 {
     const double start = MPI_Wtime();
     int          done  = 0;
 
     if (timeout_s <= 0.0) {
-        MPI_Waitall(count, request, MPI_STATUSES_IGNORE);
+        MPI_Wait(request, MPI_STATUS_IGNORE);
         return;
     }
-    for (MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE); !done;
-         MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE)) {
+    for (MPI_Test(request, &done, MPI_STATUS_IGNORE); !done;
+         MPI_Test(request, &done, MPI_STATUS_IGNORE)) {
         if (MPI_Wtime() - start > timeout_s) {
             (void)driver_fail(job, DRIVER_OTHER,
-                              "%s did not come within the timeout of %g s: it is late or gone",
-                              late, timeout_s);
+                              "a rank did not come within the timeout of %g s: it is late or gone",
+                              timeout_s);
             driver_lost(job);
         }
     }
@@ -68,7 +68,7 @@ int driver_agree(driver_job_t *job, int code)
     int         mine = code == DRIVER_GOOD ? job->size : job->rank;
 
     MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->comm, &request);
-    driver_wait(job, 1, &request, job->broken ? DRIVER_GRACE : job->timeout_s, "a rank");
+    wait_for(job, &request, job->broken ? DRIVER_GRACE : job->timeout_s);
     if (first == job->size) {
         return DRIVER_GOOD;
     }

@@ -31,7 +31,6 @@ typedef struct {
     char     text[DRIVER_TEXT]; /**< sentence of the first failure; "" when there was none */
     bool     broken;            /**< this rank met SPMM_ERR_COMM */
     double   timeout_s;         /**< of --timeout; 0: none */
-    bool     sets_nvls;         /**< NCCL_NVLS_ENABLE=0 is the program's own doing */
 } driver_job_t;
 
 /** Record a sentence, without the program's name, unless one stands.  Returns @p code. */
@@ -48,11 +47,6 @@ int driver_check(driver_job_t *job, const spmm_context_t *ctx, spmm_status_t sta
  *  does not come within the timeout of the job, or DRIVER_GRACE seconds after SPMM_ERR_COMM, the
  *  program ends as driver_lost() does. */
 int driver_agree(driver_job_t *job, int code);
-/** Until @p count requests are done.  Where they are not after @p timeout_s (0: no limit) the job
- *  ends, with a sentence that begins with @p late. */
-void driver_wait(driver_job_t *job, int count, MPI_Request request[], double timeout_s,
-                 const char *late);
-
 /** A rank is lost, so that no collective would return: print the sentence and end all ranks with
  *  DRIVER_OTHER, this one also where MPI cannot. */
 void driver_lost(const driver_job_t *job);

@@ -8,7 +8,7 @@
 
 #include "driver_options.h"
 
-enum { DRIVER_CHECKS = 1024, DRIVER_CHECK_TEXT = 400 }; /* three for each node */
+enum { DRIVER_CHECKS = 64, DRIVER_CHECK_TEXT = 400 };
 
 typedef enum {
     DRIVER_CHECK_GOOD,
@@ -48,10 +48,6 @@ void driver_check_transports(driver_checkup_t *checkup, const driver_job_t *job,
 /** A message from every rank to every other, where ranks are not too many; the job ends with a
  *  sentence of each rank that waits for one in vain.  Collective. */
 void driver_check_reach(driver_job_t *job, double timeout_s);
-
-/** Adapters, and rates between every two nodes (driver_doctor_network.c); nothing on one node.
- *  Collective, agreed. */
-int driver_check_network(driver_checkup_t *checkup, driver_job_t *job);
 
 /* driver_doctor_gpu.c: local, no MPI. */
 

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "driver_doctor.h"
 
 /* Narrow blocks travel with other messages and kernels than wide ones: of the grid below 256 bytes
  * and 128 KiB from rank to rank. */
-enum { NARROW = 1, WIDE = 512 };
+enum {
+    NARROW   = 1,
+    WIDE     = 512,
+    TAG      = 7,
+    MOST_MET = 512 /* ranks that are all met, each by a connection that is a file to TCP */
+};
 
 /** One product. */
 typedef struct {
@@ -109,6 +115,25 @@ static spmm_status_t try_transport(trial_t t, bool *right)
     return status;
 }
 
+/** What a transport that is refused needs. */
+static const char *advice_for(const char *transport)
+{
+    static const struct {
+        const char *name, *advice;
+    } those[] = {
+        {"mpi-device", "load a CUDA-aware MPI, or build one with scripts/build_openmpi_cuda.sh"},
+        {"nccl", "start one rank for each GPU; NCCL refuses two on one"},
+        {"nccl-push", "docs/explanation/nccl_push.md says what it needs; set NCCL_NVLS_ENABLE=0 "
+                      "for a program of your own, too"}};
+
+    for (size_t k = 0; k < sizeof those / sizeof those[0]; k++) {
+        if (strcmp(those[k].name, transport) == 0) {
+            return those[k].advice;
+        }
+    }
+    return "docs/how-to/cluster.md says what transports need";
+}
+
 /** Collective, agreed. */
 void driver_check_transports(driver_checkup_t *x, const driver_job_t *job, spmm_context_t *ctx)
 {
@@ -133,7 +158,8 @@ void driver_check_transports(driver_checkup_t *x, const driver_job_t *job, spmm_
             driver_find(x, DRIVER_CHECK_GOOD, "transport", "", "%s: a product over it is right",
                         info.name);
         } else if (status == SPMM_ERR_UNSUPPORTED) {
-            driver_find(x, DRIVER_CHECK_MISSING, "transport", "", "%s", spmm_last_error(ctx));
+            driver_find(x, DRIVER_CHECK_MISSING, "transport", advice_for(info.name), "%s",
+                        spmm_last_error(ctx));
         } else {
             driver_find(x, DRIVER_CHECK_PROBLEM, "transport",
                         "SPMM_DEBUG=1 and NCCL_DEBUG=INFO say more; docs/how-to/troubleshooting.md",
@@ -144,4 +170,50 @@ void driver_check_transports(driver_checkup_t *x, const driver_job_t *job, spmm_
         MPI_Allreduce(MPI_IN_PLACE, &broken, 1, MPI_INT, MPI_MAX, job->comm);
     }
     (void)spmm_matrix_destroy(&A);
+}
+
+/** "ranks 6, 7": those whose request is not done; "": none. */
+static void list_unheard(int size, MPI_Request request[], char *text, size_t room)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int p = 0; p < size; p++) {
+        int done;
+
+        MPI_Test(&request[p], &done, MPI_STATUS_IGNORE);
+        if (!done && used < room) {
+            used +=
+                (size_t)snprintf(text + used, room - used, "%s %d", used > 0 ? "," : "ranks", p);
+        }
+    }
+}
+
+void driver_check_reach(driver_job_t *job, double timeout_s)
+{
+    static MPI_Request request[MOST_MET];
+    const int          size  = job->size <= MOST_MET ? job->size : 0;
+    const double       start = MPI_Wtime();
+    char               unheard[DRIVER_TEXT / 2], name[MPI_MAX_PROCESSOR_NAME];
+    int                length, done = size == 0;
+
+    for (int p = 0; p < size; p++) {
+        MPI_Request sent;
+
+        MPI_Irecv(NULL, 0, MPI_BYTE, p, TAG, job->comm, &request[p]);
+        MPI_Isend(NULL, 0, MPI_BYTE, p, TAG, job->comm, &sent);
+        MPI_Request_free(&sent); /* who waits for it in vain says so */
+    }
+    while (!done && MPI_Wtime() - start < timeout_s) {
+        MPI_Testall(size, request, &done, MPI_STATUSES_IGNORE);
+    }
+    list_unheard(size, request, unheard, sizeof unheard);
+    if (unheard[0] != '\0') {
+        MPI_Get_processor_name(name, &length);
+        (void)driver_fail(job, DRIVER_OTHER,
+                          "on %s no message came from %s within %g s: late, gone, or out of "
+                          "reach of this node (firewall, routes, the interface that MPI takes)",
+                          name, unheard, timeout_s);
+        driver_lost(job);
+    }
 }

@@ -253,7 +253,6 @@ int main(int argc, char **argv)
 
     tool_hold_streams();
     /* This program needs no multicast of NCCL, so that auto may take transport nccl-push. */
-    job.sets_nvls = getenv("NCCL_NVLS_ENABLE") == NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(job.comm, &job.rank);
