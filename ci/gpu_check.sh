@@ -394,8 +394,7 @@ refused() {
 # nodes_step NODES EXECUTES [NAME=VALUE...]: NCCL takes equal parts of the ranks for nodes of their
 # own, so that sockets join them; so does the library, for what it does between nodes.
 nodes_step() {
-    local way each=$((ranks / $1)) ways=("--cover both" "--cover both --op t" "--column-groups 2"
-        "--halo-type 16bf")
+    local way each=$((ranks / $1)) ways=("--cover both" "--cover both --op t" "--halo-type 16bf")
     # shellcheck disable=SC2016
     local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
         bash -c 'export NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK * $1 / OMPI_COMM_WORLD_SIZE))

@@ -17,7 +17,7 @@ static spmm_status_t report_balance(const spmm_matrix_t *A, const char *method,
     int         empty = 0;
 
     for (int32_t i = 0; i < A->n_rows; i++) {
-        const int64_t own = spmmi_row_weight(A, options->weight, i);
+        const int64_t own = spmmi_row_weight(A, i);
 
         count[row_part[i]] += own;
         heaviest = own > heaviest ? own : heaviest;
@@ -63,8 +63,7 @@ bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A, int n_parts)
            (A->rows >= least || (!spmmi_matrix_is_square(A) && A->cols >= least - A->rows));
 }
 
-spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method,
-                                   const int64_t *weight, int32_t *row_part)
+spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part)
 {
     if (A->env->rank == 0) {
         spmmi_log(A->env,
@@ -72,5 +71,5 @@ spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method,
                   "instead",
                   method);
     }
-    return spmmi_agree(A->env, spmmi_block_rows(A, weight, A->env->size, row_part));
+    return spmmi_agree(A->env, spmmi_block_rows(A, A->env->size, row_part));
 }

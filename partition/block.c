@@ -29,24 +29,21 @@ static spmm_status_t even_rows(const spmm_matrix_t *A, int n_parts, int32_t *row
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, const int64_t *weight, int n_parts,
-                               int32_t *row_part)
+spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int n_parts, int32_t *row_part)
 {
     spmm_env_t *env    = A->env;
-    int64_t     before = spmmi_rows_weight(A, weight); /* then of the rows above, all ranks */
-    int64_t     all;
-    int32_t     part = 0;
+    int64_t     before = spmmi_matrix_local_nnz(A); /* then of the rows above, all ranks */
+    int32_t     part   = 0;
 
-    SPMM_TRY(spmmi_all_weight(A, weight, &all));
-    if (all == 0) {
+    if (A->nnz == 0) {
         return even_rows(A, n_parts, row_part);
     }
     SPMM_TRY(spmmi_exscan(env, &before, 1));
     for (int32_t i = 0; i < A->n_rows; i++) {
-        const int64_t own = spmmi_row_weight(A, weight, i);
+        const int64_t own = spmmi_row_weight(A, i);
 
         /* A row belongs where the middle of its weight falls. */
-        while (part < n_parts - 1 && before + own / 2 >= share(all, n_parts, part + 1)) {
+        while (part < n_parts - 1 && before + own / 2 >= share(A->nnz, n_parts, part + 1)) {
             part++;
         }
         row_part[i] = part;
@@ -58,9 +55,9 @@ spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, const int64_t *weight, in
 static spmm_status_t run(const spmm_matrix_t *A, const spmm_partition_options_t *options,
                          spmm_partition_t *partition)
 {
+    (void)options;
     SPMM_TRY(spmmi_partition_alloc(A, partition));
-    SPMM_TRY(spmmi_agree(A->env,
-                         spmmi_block_rows(A, options->weight, A->env->size, partition->row_part)));
+    SPMM_TRY(spmmi_agree(A->env, spmmi_block_rows(A, A->env->size, partition->row_part)));
     return spmmi_partition_columns(A, partition);
 }
 

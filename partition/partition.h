@@ -19,9 +19,6 @@ typedef struct {
     /** With nodes: least covers of the entries between them are to be small, not rows of B alone.
      *  METIS: hubs.h; others make no difference. */
     bool covers;
-    /** Borrowed, [A->n_rows]: what each row of this rank costs, >= 0, in any unit that is the same
-     *  on all ranks.  NULL, on all of them: as much as it has entries. */
-    const int64_t *weight;
 } spmm_partition_options_t;
 
 /** METIS's own for k-way partitions (METIS_OPTION_UFACTOR 30). */

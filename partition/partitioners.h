@@ -19,22 +19,15 @@ spmm_status_t spmmi_partition_run(const spmm_matrix_t *A, const spmm_partitioner
  *  it fails stays in *partition. */
 spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition);
 
-/** What row @p i of this rank weighs.  @param[in] weight  as in the options */
-static inline int64_t spmmi_row_weight(const spmm_matrix_t *A, const int64_t *weight, int64_t i)
+/** What row @p i of this rank weighs: as much as it has entries. */
+static inline int64_t spmmi_row_weight(const spmm_matrix_t *A, int64_t i)
 {
-    return weight != NULL ? weight[i] : A->row_ptr[i + 1] - A->row_ptr[i];
+    return A->row_ptr[i + 1] - A->row_ptr[i];
 }
 
-/** What all rows of this rank weigh. */
-int64_t spmmi_rows_weight(const spmm_matrix_t *A, const int64_t *weight);
-/** What those of all ranks do.  Collective; not agreed. */
-spmm_status_t spmmi_all_weight(const spmm_matrix_t *A, const int64_t *weight, int64_t *all);
-
 /** Consecutive blocks of rows of about equal weight.  Collective; not agreed.
- *  @param[in]  weight   as in the options
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, const int64_t *weight, int n_parts,
-                               int32_t *row_part);
+spmm_status_t spmmi_block_rows(const spmm_matrix_t *A, int n_parts, int32_t *row_part);
 
 /** A row over the network to one within a node, in time: NVLink has about 340 GB/s for each peer,
  *  an adapter of 400 Gb/s about 48. */
@@ -49,8 +42,7 @@ bool spmmi_graph_is_worth_cutting(const spmm_matrix_t *A, int n_parts);
 
 /** Blocks of rows where it is not, with a line in the log.  Collective, agreed.
  *  @param[out] row_part [A->n_rows] */
-spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method,
-                                   const int64_t *weight, int32_t *row_part);
+spmm_status_t spmmi_blocks_instead(const spmm_matrix_t *A, const char *method, int32_t *row_part);
 
 /** One line in the log where @p row_part is out of the balance that @p options allow.  Collective,
  *  agreed. */

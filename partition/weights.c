@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "partition/weights.h"
 
-#include "partition/partitioners.h"
-
 /* Rows together weigh at least this many times what columns do. */
 enum { ROWS_TO_COLUMNS = 64 };
 
@@ -38,27 +36,4 @@ int64_t spmmi_weight(const spmm_weight_scale_t *scale, int64_t entries)
 int64_t spmmi_weight_limit(int64_t sum, int n_parts)
 {
     return at_least_one(sum / n_parts + (sum % n_parts > 0));
-}
-
-int64_t spmmi_rows_weight(const spmm_matrix_t *A, const int64_t *weight)
-{
-    int64_t sum = 0;
-
-    if (weight == NULL) {
-        return spmmi_matrix_local_nnz(A);
-    }
-    for (int32_t i = 0; i < A->n_rows; i++) {
-        sum += weight[i];
-    }
-    return sum;
-}
-
-spmm_status_t spmmi_all_weight(const spmm_matrix_t *A, const int64_t *weight, int64_t *all)
-{
-    *all = A->nnz;
-    if (weight == NULL) {
-        return SPMM_OK;
-    }
-    *all = spmmi_rows_weight(A, weight);
-    return spmmi_allreduce(A->env, all, 1, MPI_INT64_T, MPI_SUM);
 }

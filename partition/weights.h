@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file weights.h
- *  What the vertex of a row weighs in a graph: as much as the row costs, with three
+ *  What the vertex of a row weighs in a graph: as much as the row has entries, with three
  *  exceptions that partitioners of graphs need:
  *  - no weight is zero, or METIS 5.1 may put everything into one part; columns, which should weigh
  *    nothing, get 1 and rows so much more that columns do not count;

@@ -37,13 +37,11 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
 
     c->bench->ctx->shared.push.waits = v->event ? -1 : 0;
     o.compute                        = c->bench->options.compute;
-    o.partition                      = v->fewer ? c->bench->options.partition : partition;
-    o.use_fewer_ranks                = v->fewer;
+    o.partition                      = partition;
     o.engine                         = v->engine;
     o.transport                      = v->transport;
     o.reorder                        = v->reorder;
     o.schedule                       = v->schedule;
-    o.balance                        = v->balance;
     o.cover                          = v->cover;
     o.executes                       = c->bench->options.executes;
     o.tune                           = c->bench->options.tune;

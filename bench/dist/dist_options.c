@@ -22,11 +22,9 @@ void dist_print_help(FILE *out)
         "the\n"
         "                       file's without its ending, or the spec with - for : and ,\n"
         "  --variant LIST       a plan to time: auto, or any of engine=, transport=, schedule=,\n"
-        "                       reorder=, balance=, cover=, graph=1, event=1 (streams wait "
-        "for\n"
-        "                       each other's events, no halo block waits itself) and fewer=1\n"
-        "                       (METHOD, or all rows to one rank if that is predicted faster)\n"
-        "                       with commas between; may be given again [auto]\n"
+        "                       reorder=, cover=, graph=1 and event=1 (streams wait for each\n"
+        "                       other's events, no halo block waits itself) with commas\n"
+        "                       between; may be given again [auto]\n"
         "  --engine, --transport, --schedule, --reorder NAME, --graph\n"
         "                       the same for all variants that do not say\n"
         "  --no-baselines       time the variants only\n"
@@ -69,16 +67,12 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
         v->schedule = value;
     } else if (strcmp(key, "reorder") == 0) {
         v->reorder = value;
-    } else if (strcmp(key, "balance") == 0) {
-        v->balance = value;
     } else if (strcmp(key, "cover") == 0) {
         v->cover = value;
     } else if (strcmp(key, "graph") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
         v->graph = value[0] == '1';
     } else if (strcmp(key, "event") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
         v->event = value[0] == '1';
-    } else if (strcmp(key, "fewer") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
-        v->fewer = value[0] == '1';
     } else {
         return refuse(job, "variant", key);
     }

@@ -14,10 +14,9 @@ enum { DIST_MANY = 64, DIST_TEXT = 512 };
 typedef struct {
     char        text[DIST_TEXT]; /**< the strings below point into it */
     const char *name;            /**< as given; the column `variant` */
-    const char *engine, *transport, *schedule, *reorder, *balance, *cover;
+    const char *engine, *transport, *schedule, *reorder, *cover;
     bool        graph;
     bool        event; /**< the halo block waits for an event, not itself */
-    bool        fewer; /**< the plan parts rows itself, and may give them all to one rank */
 } dist_variant_t;
 
 typedef struct {

@@ -11,13 +11,12 @@
   --below E         what takes more: see below [0.6]
   --engines E,...   of what is below, engines by name [csr-gpu,bittcf,hrpb,dmma,cusparse]
   --limit S         seconds for all runs; what is left out is said [none]
-  --bare            T1 and T2 alone: no other ways, no fewer ranks, nothing is taken apart
+  --bare            T1 and T2 alone: no other ways, nothing is taken apart
 
 A build is a folder with bench/bench_dist; each has rates of the device of its own.  T1 is the time
 on one GPU (half of the matrices on each), T2 that on two, efficiency T1 / (2 T2).  OUT.tsv has a
 row for each matrix, N and type, with the times of the other ways on two GPUs, cuSPARSE behind an
-exchange of the needed rows or of all rows; where T2 is above 0.9 T1, with the time of a plan that
-may leave one GPU without rows (use_fewer_ranks) and the partition that it took; and with where
+exchange of the needed rows or of all rows; and with where
 T2 - T1 / 2 goes: mean local time beyond T1 / 2 (part), the slowest rank beyond the mean (uneven),
 the exchange beyond the local block (waits), and what comes behind both (behind), where both blocks
 were timed alone.  What is less efficient than E is taken apart by BUILD: OUT.tsv gets, as comments,
@@ -36,9 +35,7 @@ import table  # noqa: E402
 
 CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
 SCHEDULES = ("overlap", "chunks2", "merged", "merged2")
-FEWER = "fewer=1"
 ALSO = "2, other partitions"
-CLOSE = 0.9  # of the time on one GPU: whether one should have all rows is then asked
 LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
 EVEN = 1.08  # largest over mean time of the ranks that is good enough
 TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "in_place_us",
@@ -46,8 +43,8 @@ TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "i
 LOST = ("lost_part_us", "lost_uneven_us", "lost_waits_us", "lost_behind_us")
 WORDS = ("one_engine", "engine", "halo_engine", "transport", "schedule", "halo_rows_max")
 TITLES = ("matrix", "nnz", "type", "N", "T1_us", "T2_us", "efficiency", "old_T1_us", "old_T2_us",
-          "old_efficiency", "old_over_new", "also_T2_us", "also_halo_rows_max", "fewer_us",
-          "fewer_takes", *TIMES, *LOST, *WORDS)
+          "old_efficiency", "old_over_new", "also_T2_us", "also_halo_rows_max", *TIMES, *LOST,
+          *WORDS)
 
 
 def microseconds(row, name):
@@ -81,7 +78,7 @@ class Runs:
         command = ["timeout", "--kill-after=5", f"{left:.0f}", "mpirun", "--bind-to", "none", "-n",
                    str(ranks), pathlib.Path(build) / "bench" / "bench_dist", "--type", kind,
                    "--columns", ",".join(widths), "--partition", "metis", "--out", out, *more]
-        if parts and FEWER not in more:
+        if parts:
             command += ["--partition-dir", parts]
         for name in inputs:
             command += ["--matrix" if pathlib.Path(name).exists() else "--generate", name]
@@ -163,9 +160,6 @@ def line_of(runs, key, options):
     also = runs.of(options.build, ALSO, key) or {}
     line["also_T2_us"] = microseconds(also, "total_ms")
     line["also_halo_rows_max"] = also.get("halo_rows_max")
-    fewer = runs.of(options.build, 2, key, FEWER) or {}
-    line["fewer_us"] = microseconds(fewer, "total_ms")
-    line["fewer_takes"] = fewer.get("partition")
     line.update(losses(line, two))
     line["old_over_new"] = old[1] and old[1] / line["T2_us"]
     for name, alone in (("exchange", "alone_exchange_ms"), ("local", "alone_local_ms"),
@@ -221,12 +215,7 @@ def summary(lines):
         yield f"lost beyond T1 / 2 in {len(lossy)} rows: {all_us:.0f} us, of that " + ", ".join(
             f"{name[5:-3]} {100.0 * sum(x[name] for x in lossy) / all_us:.0f} %" for name in LOST)
     slower = [x for x in lines if x["T2_us"] > x["T1_us"]]
-    yield (f"two slower than one: {len(slower)} of {len(lines)}, with use_fewer_ranks "
-           f"{sum(x['fewer_takes'] != 'one' for x in slower)}")
-    if any(x["fewer_us"] for x in lines):
-        left = [efficiency(x["T1_us"], x["fewer_us"] or x["T2_us"]) for x in lines]
-        yield (f"efficiency with use_fewer_ranks, all: geomean {table.geomean(left):.3f}, "
-               f"least {min(left):.3f}")
+    yield f"two slower than one: {len(slower)} of {len(lines)}"
 
 
 def parts_of(rows):
@@ -296,16 +285,6 @@ def read_arguments():
     return options
 
 
-def measure_fewer(runs, options, kind):
-    """Of products that gain next to nothing by the second GPU."""
-    lines = [x for x in lines_of(runs, options) if x["type"] == kind]
-    for n in sorted({x["N"] for x in lines}):
-        names = [x["matrix"] for x in lines if x["N"] == n and x["T2_us"] > CLOSE * x["T1_us"]]
-        inputs = [name for name in options.matrix if table.stem(pathlib.Path(name).name) in names]
-        runs.two(options.build, kind, [str(n)], inputs,
-                 ["--no-baselines", "--variant", FEWER, "--tuning", "use"])
-
-
 def measure(runs, options):
     """Case by case, so that what there is no time for is missing of both builds.  The older build
     without what is compared with, nor options that it may not have."""
@@ -319,8 +298,6 @@ def measure(runs, options):
         if options.old:
             runs.one(options.old, kind, widths, options.matrix, [])
             runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])
-        if not options.bare:
-            measure_fewer(runs, options, kind)
 
 
 def lines_of(runs, options):

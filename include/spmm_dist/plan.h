@@ -84,14 +84,6 @@ typedef struct {
                            after all rows that it needs have arrived (schedule "merged", or
                            "allgather" by name).  op T and H then multiply by blocks of the
                            transposed A and bring rows of B, not sums */
-    int column_groups;  /**< > 1: B and C are split by columns among so many groups of successive
-                            ranks, each of which has a copy of A and multiplies its part; must
-                            divide the number of ranks.  Where a group fits a node nothing crosses
-                            the network.  Rows of B and C are then distributed over the ranks of
-                            each group, and n and ld of an execute are those of the group's columns.
-                            0: one group.  SPMM_COLUMN_GROUPS_AUTO: the fewest for which each fits a
-                            node, or fewer where columns of a group would be less than 8; on one
-                            node one.  spmm_plan_get_layout() says which columns a rank has */
     const char *levels; /**< "flat": rows go straight to the ranks that need them; "node": once
                                       to each other node that needs them, spread over the ranks of
                                       both nodes, and on from rank to rank there; op T adds sums for
@@ -114,31 +106,14 @@ typedef struct {
                                 more.  Op N, not for reproducible plans, schedule "allgather"
                                 and transport "nccl-push"; partial rows of C are not rounded.
                                 AUTO: as they are */
-    const char *balance;   /**< what partitions that the plan makes ("block", "metis", "ptscotch",
-                                "auto") give ranks equal shares of.  "time": each row weighs what
-                                it costs by the model of the engine that is predicted to run, for
-                                entries, for columns that few rows near it share, and for rows of
-                                B and C; op N.  "measured": the same, and once the plan is made
-                                the ranks' blocks are timed; where the slowest takes more than 1.1
-                                of the mean, and @p executes products would gain by equal times what
-                                the plan took to make, rows are weighed by that and a second plan is
-                                made beside it, of which the better stays.  Not for deterministic
-                                plans.  "entries": NULL and "auto", too */
-    int use_fewer_ranks;   /**< nonzero: where the plan makes the partition, and one rank alone is
-                                predicted to take less than 0.9 of the time of all, the first rank
-                                gets all rows: the partition then is "one".  Planning takes twice as
-                                long there.  spmm_plan_explain() says so in either case */
 } spmm_plan_options_t;
-
-/** Of column_groups: B and C may stay split by columns, and memory takes the copies of A. */
-enum { SPMM_COLUMN_GROUPS_AUTO = -1 };
 
 /** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0, 0, NULL, NULL, SPMM_TYPE_AUTO, NULL, 0                        \
+            SPMM_TYPE_AUTO, NULL, 0, NULL, NULL, SPMM_TYPE_AUTO                                    \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -240,10 +215,6 @@ typedef struct {
     int64_t        original_first; /**< this rank's rows in the caller's distribution */
     int64_t        original_rows;  /**< how many of them */
     int            is_shared;      /**< nonzero: the other operand has the same rows on each rank */
-    int64_t        first_column;   /**< of the planned columns, that this rank holds: 0 */
-    int64_t        columns;        /**< how many of them: all, unless there are column groups.  Of
-                                        fewer columns the first n % column_groups groups have one
-                                        more than the others */
 } spmm_layout_info_t;
 
 /** Where the rows of an operand live.  Not collective.  Where no row has moved, the first call
@@ -261,18 +232,17 @@ SPMM_API spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operan
 /** Move a dense block from the caller's distribution to the plan's.  Collective; waits for
  *  @p stream and is done when it returns.  Layout and type as planned; both blocks lie in memory of
  *  the context's device.
- *  @param[in]  n    columns of the caller's block, of all column groups
+ *  @param[in]  n    columns
  *  @param[in]  src  [original_rows x n]
- *  @param[out] dst  [local_rows x n], with column groups those of this rank's group alone; must not
- *                   overlap @p src, which is checked; both may be blocks of one array side by
- *                   side, with one ld
+ *  @param[out] dst  [local_rows x n]; must not overlap @p src, which is checked; both may be blocks
+ *                   of one array side by side, with one ld
  *  @param[in]  ld_src,ld_dst  local; >= the columns of their block, column-major >= its rows; not
  *                   read where this rank has none of them */
 SPMM_API spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
                                          const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                                          spmm_stream_t stream);
-/** The way back, as spmm_plan_scatter(): @p src [local_rows x n] (of this rank's group) to @p dst
- *  [original_rows x n], which must not overlap. */
+/** The way back, as spmm_plan_scatter(): @p src [local_rows x n] to @p dst [original_rows x
+ *  n], which must not overlap. */
 SPMM_API spmm_status_t spmm_plan_gather(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
                                         const void *src, int64_t ld_src, void *dst, int64_t ld_dst,
                                         spmm_stream_t stream);
@@ -338,9 +308,6 @@ typedef struct {
     const char *cover;       /**< "rows" or "both": rows are then those of both kinds; static
                                   storage */
     int64_t     moved_nnz;   /**< entries that a cover has moved, of all ranks */
-    double      one_rank_predicted_s; /**< of one execute with all rows on one rank, to be set
-                                           beside schedule_predicted_s; NaN: none */
-    int64_t     column_groups;        /**< 1: B and C are not split by columns */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

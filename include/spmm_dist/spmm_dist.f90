@@ -38,8 +38,6 @@ module spmm_dist
   integer(c_int), parameter :: SPMM_DEVICE_AUTO = 0, SPMM_DEVICE_CPU = 1, SPMM_DEVICE_CUDA = 2
   ! The two dense operands
   integer(c_int), parameter :: SPMM_OPERAND_B = 0, SPMM_OPERAND_C = 1
-  ! Of column_groups: B and C may stay split by columns, and memory takes the copies of A
-  integer(c_int), parameter :: SPMM_COLUMN_GROUPS_AUTO = -1
   ! Room for the time line of an execute
   integer(c_int), parameter :: SPMM_MOST_SPANS = 24
 
@@ -99,7 +97,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 184_c_size_t
+    integer(c_size_t) :: struct_size = 168_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -121,23 +119,18 @@ module spmm_dist
     integer(c_int) :: b_type = 0
     type(c_ptr) :: tune = c_null_ptr
     integer(c_int) :: reproducible = 0
-    integer(c_int) :: column_groups = 0
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
     integer(c_int) :: halo_type = 0
-    type(c_ptr) :: balance = c_null_ptr
-    integer(c_int) :: use_fewer_ranks = 0
   end type
 
   type, bind(c) :: spmm_layout_info_t
-    integer(c_size_t) :: struct_size = 64_c_size_t
+    integer(c_size_t) :: struct_size = 48_c_size_t
     integer(c_int64_t) :: local_rows = 0_c_int64_t
     type(c_ptr) :: global_row = c_null_ptr
     integer(c_int64_t) :: original_first = 0_c_int64_t
     integer(c_int64_t) :: original_rows = 0_c_int64_t
     integer(c_int) :: is_shared = 0
-    integer(c_int64_t) :: first_column = 0_c_int64_t
-    integer(c_int64_t) :: columns = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_flow_t
@@ -150,7 +143,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 424_c_size_t
+    integer(c_size_t) :: struct_size = 408_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -191,8 +184,6 @@ module spmm_dist
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
     integer(c_int64_t) :: moved_nnz = 0_c_int64_t
-    real(c_double) :: one_rank_predicted_s = 0.0_c_double
-    integer(c_int64_t) :: column_groups = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_scale_options_t

@@ -36,13 +36,13 @@ static spmm_status_t check_size(const spmm_matrix_t *A, int64_t max_edges)
 
 static void free_pattern(spmm_metis_pattern_t *pattern)
 {
-    spmmi_free_all(pattern->row_ptr, pattern->col, pattern->weight);
+    spmmi_free_all(pattern->row_ptr, pattern->col);
     *pattern = (spmm_metis_pattern_t){0};
 }
 
 /* Rank 0: all of it.  Other ranks: what they send from, and @p piece. */
-static spmm_status_t alloc_pattern(const spmm_matrix_t *A, bool weighs,
-                                   spmm_metis_pattern_t *pattern, idx_t **piece)
+static spmm_status_t alloc_pattern(const spmm_matrix_t *A, spmm_metis_pattern_t *pattern,
+                                   idx_t **piece)
 {
     const bool root = A->env->rank == 0;
 
@@ -51,26 +51,18 @@ static spmm_status_t alloc_pattern(const spmm_matrix_t *A, bool weighs,
     SPMM_NEW(pattern->row_ptr, root ? A->rows + 1 : (int64_t)A->n_rows + 1);
     SPMM_NEW(pattern->col, root ? A->nnz : 0);
     SPMM_NEW(*piece, root ? 0 : SPMM_PIECE);
-    if (weighs) {
-        SPMM_NEW(pattern->weight, root ? A->rows : 0);
-    }
-    if (pattern->row_ptr == NULL || pattern->col == NULL || *piece == NULL ||
-        (weighs && pattern->weight == NULL)) {
+    if (pattern->row_ptr == NULL || pattern->col == NULL || *piece == NULL) {
         return spmmi_fail_memory(&A->env->err, root ? A->nnz : SPMM_PIECE, sizeof(idx_t),
                                  "the graph for METIS");
     }
     return SPMM_OK;
 }
 
-/* Another rank: weights of rows, where there are, row lengths, then columns, to rank 0. */
-static spmm_status_t send_rows(const spmm_matrix_t *A, const int64_t *weight, int64_t *length,
-                               idx_t *piece)
+/* Another rank: row lengths, then columns, to rank 0. */
+static spmm_status_t send_rows(const spmm_matrix_t *A, int64_t *length, idx_t *piece)
 {
     const int64_t nnz = spmmi_matrix_local_nnz(A);
 
-    if (weight != NULL) {
-        SPMM_TRY(spmmi_send_bytes(A->env, weight, (size_t)A->n_rows * sizeof *weight, 0));
-    }
     for (int32_t i = 0; i < A->n_rows; i++) {
         length[i] = A->row_ptr[i + 1] - A->row_ptr[i];
     }
@@ -92,10 +84,6 @@ static spmm_status_t receive_rows(const spmm_matrix_t *A, int p, spmm_metis_patt
     const int64_t first = A->row_offset[p], last = A->row_offset[p + 1];
     int64_t      *row_ptr = pattern->row_ptr, nnz;
 
-    if (pattern->weight != NULL) {
-        SPMM_TRY(spmmi_recv_bytes(A->env, pattern->weight + first,
-                                  (size_t)(last - first) * sizeof *pattern->weight, p));
-    }
     SPMM_TRY(
         spmmi_recv_bytes(A->env, row_ptr + first + 1, (size_t)(last - first) * sizeof *row_ptr, p));
     for (int64_t i = first; i < last; i++) {
@@ -112,8 +100,8 @@ static spmm_status_t receive_rows(const spmm_matrix_t *A, int p, spmm_metis_patt
 }
 
 /* One rank after the other, all of them at each turn: the last ones wait as long as it takes. */
-static spmm_status_t gather_pattern(const spmm_matrix_t *A, const int64_t *weight,
-                                    spmm_metis_pattern_t *pattern, idx_t *piece)
+static spmm_status_t gather_pattern(const spmm_matrix_t *A, spmm_metis_pattern_t *pattern,
+                                    idx_t *piece)
 {
     spmm_env_t   *env    = A->env;
     spmm_status_t status = SPMM_OK;
@@ -124,15 +112,12 @@ static spmm_status_t gather_pattern(const spmm_matrix_t *A, const int64_t *weigh
     for (int64_t k = 0; env->rank == 0 && k < spmmi_matrix_local_nnz(A); k++) {
         pattern->col[k] = (idx_t)A->col_idx[k];
     }
-    if (env->rank == 0 && weight != NULL && A->n_rows > 0) {
-        memcpy(pattern->weight, weight, (size_t)A->n_rows * sizeof *weight);
-    }
     for (int p = 1; p < env->size; p++) {
         SPMM_TRY(spmmi_agree(env, status));
         if (env->rank == 0) {
             status = receive_rows(A, p, pattern);
         } else if (env->rank == p) {
-            status = send_rows(A, weight, pattern->row_ptr, piece);
+            status = send_rows(A, pattern->row_ptr, piece);
         }
     }
     return status;
@@ -274,8 +259,8 @@ static spmm_status_t build(const spmm_matrix_t *A, const spmm_metis_pattern_t *p
     return status;
 }
 
-spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, const int64_t *weight, int n_parts,
-                                       int64_t max_edges, spmm_metis_graph_t *graph)
+spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int n_parts, int64_t max_edges,
+                                       spmm_metis_graph_t *graph)
 {
     spmm_env_t          *env     = A->env;
     spmm_metis_pattern_t pattern = {0};
@@ -284,9 +269,9 @@ spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, const int64_t *we
 
     *graph = (spmm_metis_graph_t){0};
     SPMM_TRY(spmmi_agree(env, check_size(A, max_edges)));
-    status = spmmi_agree(env, alloc_pattern(A, weight != NULL, &pattern, &piece));
+    status = spmmi_agree(env, alloc_pattern(A, &pattern, &piece));
     if (status == SPMM_OK) {
-        status = gather_pattern(A, weight, &pattern, piece);
+        status = gather_pattern(A, &pattern, piece);
         if (status == SPMM_OK) {
             status = build(A, &pattern, n_parts, max_edges, graph);
         }

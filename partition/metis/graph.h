@@ -27,12 +27,11 @@ typedef struct {
 } spmm_metis_graph_t;
 
 /** Collective, agreed.
- *  @param[in] weight     of the rows, as in the options of a partition
  *  @param[in] n_parts    that it is to be cut into: no vertex weighs more than one should
  *  @param[in] max_edges  what METIS can take, <= IDX_MAX
  *  @return SPMM_ERR_UNSUPPORTED for a graph too large for idx_t */
-spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, const int64_t *weight, int n_parts,
-                                       int64_t max_edges, spmm_metis_graph_t *graph);
+spmm_status_t spmmi_metis_graph_create(const spmm_matrix_t *A, int n_parts, int64_t max_edges,
+                                       spmm_metis_graph_t *graph);
 void          spmmi_metis_graph_free(spmm_metis_graph_t *graph);
 
 /** The pattern of A in one piece, on rank 0. */
@@ -40,10 +39,9 @@ typedef struct {
     int64_t  rows, cols;
     int64_t *row_ptr; /**< [rows + 1], owned */
     idx_t   *col;     /**< [row_ptr[rows]], owned, ascending in each row */
-    int64_t *weight;  /**< [rows], owned, of the rows; NULL: their lengths */
 } spmm_metis_pattern_t;
 
-/** Vertex weights for METIS from those of rows; see weights.h.
+/** Vertex weights for METIS from the lengths of rows; see weights.h.
  *  @param[out] vwgt [n_vertices]; rows come first, then columns if n_vertices > rows */
 void spmmi_metis_weights(const spmm_metis_pattern_t *pattern, idx_t n_vertices, int n_parts,
                          idx_t *vwgt);

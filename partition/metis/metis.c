@@ -90,11 +90,10 @@ static spmm_status_t part_rows(const spmm_matrix_t *A, const spmm_partition_opti
     SPMM_TRY(
         spmmi_agree(A->env, spmmi_metis_check(&A->env->err, "partition ptscotch, block or file")));
     if (spmmi_graph_is_worth_cutting(A, A->env->size)) {
-        SPMM_TRY(spmmi_metis_graph_create(A, options->weight, A->env->size,
-                                          spmmi_metis_max_edges(options), &graph));
+        SPMM_TRY(spmmi_metis_graph_create(A, A->env->size, spmmi_metis_max_edges(options), &graph));
     }
     if (graph.n_edges == 0) {
-        status = spmmi_blocks_instead(A, "metis", options->weight, row_part);
+        status = spmmi_blocks_instead(A, "metis", row_part);
     } else {
         status = cut_graph(A, options, &graph, row_part);
         if (status == SPMM_OK) {

@@ -28,11 +28,7 @@ static void cut_heavy(idx_t n, int n_parts, idx_t *vwgt)
 
 static int64_t weight_of(const spmm_metis_pattern_t *pattern, idx_t v)
 {
-    if (v >= pattern->rows) {
-        return 0;
-    }
-    return pattern->weight != NULL ? pattern->weight[v]
-                                   : pattern->row_ptr[v + 1] - pattern->row_ptr[v];
+    return v >= pattern->rows ? 0 : pattern->row_ptr[v + 1] - pattern->row_ptr[v];
 }
 
 void spmmi_metis_weights(const spmm_metis_pattern_t *pattern, idx_t n_vertices, int n_parts,

@@ -242,17 +242,13 @@ static spmm_status_t cut_heavy(spmm_env_t *env, spmm_dist_graph_t *graph)
 }
 
 /* Collective, agreed. */
-static spmm_status_t weigh(const spmm_matrix_t *A, const int64_t *weight, int64_t most,
-                           spmm_dist_graph_t *graph)
+static spmm_status_t weigh(const spmm_matrix_t *A, int64_t most, spmm_dist_graph_t *graph)
 {
     const int64_t       n_cols = graph->all_vertices - A->rows;
-    spmm_weight_scale_t scale;
-    int64_t             all;
+    spmm_weight_scale_t scale  = spmmi_weight_scale(A->nnz, graph->all_vertices, n_cols, most);
 
-    SPMM_TRY(spmmi_agree(A->env, spmmi_all_weight(A, weight, &all)));
-    scale = spmmi_weight_scale(all, graph->all_vertices, n_cols, most);
     for (int64_t v = 0; v < graph->n_vertices; v++) {
-        graph->weight[v] = spmmi_weight(&scale, v < A->n_rows ? spmmi_row_weight(A, weight, v) : 0);
+        graph->weight[v] = spmmi_weight(&scale, v < A->n_rows ? spmmi_row_weight(A, v) : 0);
     }
     return cut_heavy(A->env, graph);
 }
@@ -282,8 +278,8 @@ static spmm_status_t alloc_vertices(const spmm_matrix_t *A, bool square, spmm_di
 }
 
 /* Collective, agreed; what is allocated when it fails stays in *graph and *c. */
-static spmm_status_t build(const spmm_matrix_t *A, const int64_t *weight, const char *partitioner,
-                           int64_t most, columns_t *c, spmm_dist_graph_t *graph)
+static spmm_status_t build(const spmm_matrix_t *A, const char *partitioner, int64_t most,
+                           columns_t *c, spmm_dist_graph_t *graph)
 {
     spmm_env_t *env    = A->env;
     const bool  square = spmmi_matrix_is_square(A);
@@ -301,18 +297,17 @@ static spmm_status_t build(const spmm_matrix_t *A, const int64_t *weight, const 
     if (graph->all_edges > most) {
         return spmmi_agree(env, fail_size(env, partitioner, "edges", graph->all_edges, most));
     }
-    return weigh(A, weight, most, graph);
+    return weigh(A, most, graph);
 }
 
-spmm_status_t spmmi_dist_graph_create(const spmm_matrix_t *A, const int64_t *weight,
-                                      const char *partitioner, int64_t most,
+spmm_status_t spmmi_dist_graph_create(const spmm_matrix_t *A, const char *partitioner, int64_t most,
                                       spmm_dist_graph_t *graph)
 {
     columns_t     c = {0};
     spmm_status_t status;
 
     *graph = (spmm_dist_graph_t){0};
-    status = build(A, weight, partitioner, most, &c, graph);
+    status = build(A, partitioner, most, &c, graph);
     free_columns(&c);
     if (status != SPMM_OK) {
         spmmi_dist_graph_free(graph);

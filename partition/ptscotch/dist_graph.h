@@ -19,11 +19,9 @@ typedef struct {
 } spmm_dist_graph_t;
 
 /** Collective, agreed.
- *  @param[in] weight  of the rows, as in the options of a partition
  *  @param[in] most  the largest sum of weights, and number of edges, that the partitioner can hold
  *  @return SPMM_ERR_UNSUPPORTED for a graph with more, naming @p partitioner */
-spmm_status_t spmmi_dist_graph_create(const spmm_matrix_t *A, const int64_t *weight,
-                                      const char *partitioner, int64_t most,
+spmm_status_t spmmi_dist_graph_create(const spmm_matrix_t *A, const char *partitioner, int64_t most,
                                       spmm_dist_graph_t *graph);
 void          spmmi_dist_graph_free(spmm_dist_graph_t *graph);
 

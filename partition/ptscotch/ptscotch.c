@@ -149,10 +149,10 @@ static spmm_status_t part_rows(const spmm_matrix_t *A, const spmm_partition_opti
     }
     SPMM_TRY(spmmi_agree(A->env, check_build(A->env)));
     if (spmmi_graph_is_worth_cutting(A, A->env->size)) {
-        SPMM_TRY(spmmi_dist_graph_create(A, options->weight, "PT-Scotch", SCOTCH_NUMMAX, &graph));
+        SPMM_TRY(spmmi_dist_graph_create(A, "PT-Scotch", SCOTCH_NUMMAX, &graph));
     }
     if (graph.all_edges == 0) {
-        status = spmmi_blocks_instead(A, "ptscotch", options->weight, row_part);
+        status = spmmi_blocks_instead(A, "ptscotch", row_part);
     } else {
         status = cut_graph(A, options, &graph, row_part);
         if (status == SPMM_OK) {

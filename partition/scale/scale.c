@@ -21,11 +21,10 @@ static spmm_status_t cut_rows(spmm_scale_t *s, const spmm_partition_options_t *o
     spmm_status_t        status = spmmi_metis_check(&env->err, "partition block");
 
     if (status == SPMM_OK) {
-        status = spmmi_metis_graph_create(A, options->weight, s->ranks,
-                                          spmmi_metis_max_edges(options), &graph);
+        status = spmmi_metis_graph_create(A, s->ranks, spmmi_metis_max_edges(options), &graph);
     }
     if (status == SPMM_OK && graph.n_edges == 0) {
-        status = spmmi_block_rows(A, options->weight, s->ranks, s->row_part);
+        status = spmmi_block_rows(A, s->ranks, s->row_part);
     } else if (status == SPMM_OK) {
         status = SPMM_NEW(part, graph.n_vertices) == NULL
                      ? spmmi_fail_memory(&env->err, graph.n_vertices, sizeof *part,
@@ -59,7 +58,7 @@ static spmm_status_t part_rows(spmm_scale_t *s, const spmm_partition_options_t *
     }
     return strcmp(s->method, "metis") == 0 && spmmi_graph_is_worth_cutting(A, s->ranks)
                ? cut_rows(s, options)
-               : spmmi_block_rows(A, options->weight, s->ranks, s->row_part);
+               : spmmi_block_rows(A, s->ranks, s->row_part);
 }
 
 /* Each column to the rank whose entries use it most, the lowest of equals: columns.c.

@@ -75,10 +75,6 @@ class Plan(Resource):
         Rows of B travel, or the fewest rows of B and partial rows of C.
     halo_type : dtype or str
         Rows of B travel rounded to this type: "16f" or "16bf" of FP32, "32f" of FP64.
-    balance : {"auto", "time", "measured", "entries"}
-        What ranks get equal shares of, where the partition is the plan's own.
-    use_fewer_ranks : bool
-        Where one rank alone is predicted to be faster, it gets all rows of such a partition.
     profile : bool
         Time the phases of every product, for `stats`, `timeline` and `plot`.
     no_autotune : bool
@@ -89,10 +85,6 @@ class Plan(Resource):
         Capture products in CUDA graphs.
     exact_nonfinite : bool
         Engines that multiply zeros that fill up blocks are left out.
-    column_groups : int or "auto"
-        "auto": the fewest for which each fits a node. > 1: so many groups of successive ranks have
-        a copy of A each and multiply their part of the columns, `layout.B.columns` of them;
-        `scatter` takes blocks of all columns apart, `gather` puts them together.
 
     Raises
     ------
@@ -107,8 +99,7 @@ class Plan(Resource):
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
-                 tune="use", reproducible=False, column_groups=0, levels="auto",
-                 cover="auto", halo_type="auto", balance="auto", use_fewer_ranks=False):
+                 tune="use", reproducible=False, levels="auto", cover="auto", halo_type="auto"):
         pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
         options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
@@ -126,11 +117,8 @@ class Plan(Resource):
         options.engine, options.transport = word(engine), word(transport)
         options.reorder, options.schedule = word(reorder), word(schedule)
         options.tune, options.levels = word(tune), word(levels)
-        options.cover, options.balance = word(cover), word(balance)
-        options.use_fewer_ranks = bool(use_fewer_ranks)
+        options.cover = word(cover)
         options.halo_type = TYPES[type_name(halo_type)]
-        options.column_groups = (lib.SPMM_COLUMN_GROUPS_AUTO if column_groups == "auto"
-                                 else column_groups)
         options.imbalance, options.seed, options.executes = imbalance, seed, executes
         options.deterministic, options.profile = bool(deterministic), bool(profile)
         options.no_autotune, options.graph = bool(no_autotune), bool(graph)
@@ -141,7 +129,7 @@ class Plan(Resource):
                          (lib.spmm_plan_create, pointer, n, options))
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
-        self._is_row, self._groups = layout == "row", self.stats.column_groups
+        self._is_row = layout == "row"
         self._adds = op != "n" and not reproducible  # rows of C travel
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
@@ -320,39 +308,17 @@ class Plan(Resource):
         """The way back: ``(local_rows, n)`` to ``(original_rows, n)``; see `scatter`."""
         return (yield from self._move(lib.spmm_plan_gather, "gather", operand, src, dst, stream))
 
-    def _columns(self, n):
-        """Of n columns, those of this rank's column group."""
-        group = self._context.rank * self._groups // self._context.size
-        return n // self._groups + (group < n % self._groups)
-
-    def _columns_of_all(self, width, dst):
-        """Columns of all groups where this one has `width`."""
-        if dst is None:
-            n = self.n
-        else:
-            shape = view(dst, "dst").shape
-            n = shape[1] if len(shape) == 2 else 1
-        if self._columns(n) != width:
-            raise ValueError(f"src has {width} columns, but of {n} this rank's group has "
-                             f"{self._columns(n)}")
-        return n
-
     def _move(self, call, name, operand, src, dst, stream):
         pointer, which = self._pointer, choice(operand, _OPERANDS, "operand")
         info = getattr(self.layout, operand)
         rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
         dtype = self._b_type if operand == "B" else self._c_type
         shape = view(src, "src").shape
-        width = n = other = shape[1] if len(shape) == 2 else 1
-        if self._groups > 1 and name == "scatter":
-            other = self._columns(n)
-        elif self._groups > 1:
-            n = other = self._columns_of_all(width, dst)
-        seen, ld_src = self._block(src, "src", rows[0], width, dtype)
+        n = shape[1] if len(shape) == 2 else 1
+        seen, ld_src = self._block(src, "src", rows[0], n, dtype)
         if dst is None:
-            dst = empty_like(src, seen, (rows[1],) + shape[1:] if self._groups <= 1 else
-                             (rows[1], other), dtype, "C" if self._is_row else "F")
-        out, ld_dst = self._block(dst, "dst", rows[1], other, dtype)
+            dst = empty_like(src, seen, (rows[1],) + shape[1:], dtype, "C" if self._is_row else "F")
+        out, ld_dst = self._block(dst, "dst", rows[1], n, dtype)
         if not out.writable:
             raise ValueError("dst is read-only")
         handle = ffi.cast("void *", stream_of(stream, seen))

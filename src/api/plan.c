@@ -9,7 +9,6 @@
 #include "base/scalar.h"
 #include "plan/create.h"
 #include "plan/execute.h"
-#include "plan/groups/groups.h"
 #include "plan/move.h"
 #include "plan/plan.h"
 
@@ -33,16 +32,15 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     }
     status = status == SPMM_OK ? spmmi_matrix_need_entries(A) : status;
     SPMM_TRY(SPMM_COMPARE(&ctx->env, "spmm_plan_create", status, spmmi_whole("matrix", A->number),
-                          spmmi_whole("n", n), spmmi_whole("column_groups", mine.column_groups)));
-    SPMM_TRY(mine.column_groups == 0 ? spmmi_plan_build(&ctx->shared, A, n, &mine, plan)
-                                     : spmmi_groups_build(&ctx->shared, A, n, &mine, plan));
+                          spmmi_whole("n", n)));
+    SPMM_TRY(spmmi_plan_build(&ctx->shared, A, n, &mine, plan));
     (*plan)->number = ++ctx->made;
     ctx->live++;
     return SPMM_OK;
 }
 
-/* A dense operand of @p rows rows: pointer and leading dimension, which without rows, or in a
- * column group without columns, may be anything and is then set to the least that has a meaning. */
+/* A dense operand of @p rows rows: pointer and leading dimension.  Without rows both may be
+ * anything, and the leading dimension is set to the least that has a meaning. */
 static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, const void *data,
                                  int64_t rows, int64_t n, int64_t *ld, spmm_type_t type)
 {
@@ -50,8 +48,8 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
     const bool    is_row = plan->layout == SPMM_LAYOUT_ROW;
     const int64_t least  = is_row ? n : rows;
 
-    if (rows == 0 || n == 0) {
-        *ld = is_row ? n : rows > 0 ? rows : 1;
+    if (rows == 0) {
+        *ld = is_row ? n : 1;
         return SPMM_OK;
     }
     if (*ld < least) {
@@ -215,16 +213,13 @@ spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alph
 
 spmm_status_t spmm_plan_resync(spmm_plan_t *plan)
 {
-    spmm_status_t status;
-
     if (plan == NULL) {
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_resync: plan is NULL");
     }
     SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_resync"));
     SPMM_TRY(
         SPMM_CHECK_CALL(plan->env, "spmm_plan_resync", SPMM_OK, spmmi_whole("plan", plan->number)));
-    status = spmmi_plan_resync(plan);
-    return plan->groups == NULL ? status : spmmi_agree(spmmi_plan_all(plan), status);
+    return spmmi_plan_resync(plan);
 }
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
@@ -233,12 +228,6 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
     }
     spmmi_error_clear(&plan->env->err);
-    if (plan->groups != NULL) {
-        return spmmi_fail(
-            &plan->env->err, SPMM_ERR_UNSUPPORTED,
-            "new values of one plan cannot reach the copies of A of its column groups: "
-            "use spmm_matrix_update_values()");
-    }
     if (plan->cover.plan != NULL) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
                           "new values of one plan cannot reach the entries that its cover has "
@@ -276,12 +265,7 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
                                 .global_row     = map->orig,
                                 .original_first = map->orig_offset[plan->env->rank],
                                 .original_rows  = map->n_orig,
-                                .is_shared      = spmmi_matrix_is_square(plan->A),
-                                .columns        = plan->n / plan->b_parts};
-    if (plan->groups != NULL) {
-        mine.original_first = spmmi_groups_original(plan, operand, &mine.original_rows);
-        mine.first_column   = spmmi_groups_first(plan->groups, plan->groups->mine, plan->groups->n);
-    }
+                                .is_shared      = spmmi_matrix_is_square(plan->A)};
     return spmmi_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
 }
 
@@ -290,28 +274,20 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
                                 int64_t n, const void *src, int64_t *ld_src, const void *dst,
                                 int64_t *ld_dst)
 {
-    const spmm_plan_groups_t *groups = plan->groups;
-    const spmm_type_t         type   = operand == SPMM_OPERAND_B ? plan->ab_type : plan->c_type;
-    int64_t                   rows, mine, whole, src_rows, src_n, dst_rows, dst_n;
-    spmm_extent_t             src_bytes, dst_bytes;
+    const spmm_type_t type = operand == SPMM_OPERAND_B ? plan->ab_type : plan->c_type;
+    int64_t           src_rows, dst_rows;
+    spmm_extent_t     src_bytes, dst_bytes;
 
     SPMM_TRY(check_operand(plan, operand));
-    SPMM_TRY(check_n(plan, n, groups == NULL ? plan->n / plan->b_parts : groups->n));
-    rows  = spmmi_plan_map(plan, operand)->n_local;
-    whole = spmmi_plan_map(plan, operand)->n_orig;
-    mine  = n;
-    if (groups != NULL) {
-        (void)spmmi_groups_original(plan, operand, &whole);
-        mine = spmmi_groups_columns(groups, groups->mine, n);
-    }
-    src_rows = to_plan ? whole : rows;
-    src_n    = to_plan ? n : mine;
-    dst_rows = to_plan ? rows : whole;
-    dst_n    = to_plan ? mine : n;
-    SPMM_TRY(check_dense(plan, "src", src, src_rows, src_n, ld_src, type));
-    SPMM_TRY(check_dense(plan, "dst", dst, dst_rows, dst_n, ld_dst, type));
-    src_bytes = extent_of(plan, src, src_rows, src_n, *ld_src, type);
-    dst_bytes = extent_of(plan, dst, dst_rows, dst_n, *ld_dst, type);
+    SPMM_TRY(check_n(plan, n, plan->n / plan->b_parts));
+    src_rows =
+        to_plan ? spmmi_plan_map(plan, operand)->n_orig : spmmi_plan_map(plan, operand)->n_local;
+    dst_rows =
+        to_plan ? spmmi_plan_map(plan, operand)->n_local : spmmi_plan_map(plan, operand)->n_orig;
+    SPMM_TRY(check_dense(plan, "src", src, src_rows, n, ld_src, type));
+    SPMM_TRY(check_dense(plan, "dst", dst, dst_rows, n, ld_dst, type));
+    src_bytes = extent_of(plan, src, src_rows, n, *ld_src, type);
+    dst_bytes = extent_of(plan, dst, dst_rows, n, *ld_dst, type);
     return spmmi_check_apart(plan, "dst", &dst_bytes, "src", &src_bytes);
 }
 
@@ -327,11 +303,10 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     }
     SPMM_TRY(spmmi_enter(plan->env, call));
     status = check_move(plan, operand, to_plan, n, src, &ld_src, dst, &ld_dst);
-    SPMM_TRY(SPMM_COMPARE(spmmi_plan_all(plan), call, status, spmmi_whole("plan", plan->number),
+    SPMM_TRY(SPMM_COMPARE(plan->env, call, status, spmmi_whole("plan", plan->number),
                           spmmi_whole("operand", operand), spmmi_whole("n", n)));
-    return (plan->groups == NULL ? spmmi_plan_move : spmmi_groups_move)(
-        plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts, dst,
-        ld_dst * plan->b_parts, stream);
+    return spmmi_plan_move(plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts,
+                           dst, ld_dst * plan->b_parts, stream);
 }
 
 spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
@@ -379,12 +354,8 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                             "spmm_plan_write_partition: path is NULL");
     }
-    SPMM_TRY(SPMM_COMPARE(spmmi_plan_all(plan), "spmm_plan_write_partition", status,
+    SPMM_TRY(SPMM_COMPARE(plan->env, "spmm_plan_write_partition", status,
                           spmmi_whole("plan", plan->number), spmmi_text("path", path)));
-    if (plan->groups != NULL) { /* all groups have one partition each, made alike */
-        status = plan->groups->mine == 0 ? write_partition(plan, path) : SPMM_OK;
-        return spmmi_agree(spmmi_plan_all(plan), status);
-    }
     return write_partition(plan, path);
 }
 

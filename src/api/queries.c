@@ -55,12 +55,7 @@ spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                           "spmm_plan_get_traffic: rows is NULL");
     }
-    if (plan->groups == NULL) {
-        spmmi_plan_trace_rows(plan, rows);
-    } else {
-        memset(rows, 0, (size_t)plan->groups->outer->env->size * sizeof *rows);
-        spmmi_plan_trace_rows(plan, rows + (ptrdiff_t)plan->groups->mine * plan->groups->ranks);
-    }
+    spmmi_plan_trace_rows(plan, rows);
     return SPMM_OK;
 }
 
@@ -75,8 +70,8 @@ spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows)
     if (rows == NULL && spmmi_halo_recv_rows(&plan->exchange.halo) > 0) {
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_halo: rows is NULL");
     }
-    SPMM_TRY(SPMM_COMPARE(spmmi_plan_all(plan), "spmm_plan_get_halo", status,
-                          spmmi_whole("plan", plan->number)));
+    SPMM_TRY(
+        SPMM_COMPARE(plan->env, "spmm_plan_get_halo", status, spmmi_whole("plan", plan->number)));
     return spmmi_plan_list_halo(plan, rows);
 }
 

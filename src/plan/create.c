@@ -2,7 +2,6 @@
 /** @file create.c  The steps of making a plan; each ends with the agreement of all ranks. */
 #include "plan/create.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,9 +9,6 @@
 #include "plan/block/arrival.h"
 #include "plan/block/blockset.h"
 #include "plan/block/split.h"
-#include "plan/choose/balance.h"
-#include "plan/choose/fewer.h"
-#include "plan/choose/taken.h"
 #include "plan/exchange.h"
 #include "plan/options.h"
 #include "plan/plan.h"
@@ -57,19 +53,8 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     spmm_matrix_t           *A       = plan->A;
     spmm_layout_map_t       *of_rows = plan->flips ? &plan->cols : &plan->rows;
     spmm_layout_map_t       *of_cols = plan->flips ? &plan->rows : &plan->cols;
-    int64_t                 *weight;
-    spmm_status_t            status;
 
-    SPMM_TRY(spmmi_plan_weigh(plan, o, &weight));
-    status = plan->choice.balance.taken == NULL
-                 ? SPMM_OK
-                 : spmmi_taken_weigh(plan, plan->choice.balance.taken, &weight);
-    if (status == SPMM_OK) {
-        options.weight = weight;
-        status         = make_parts(plan, o, &options);
-    }
-    spmmi_free(weight);
-    SPMM_TRY(status);
+    SPMM_TRY(make_parts(plan, o, &options));
     SPMM_TRY(spmmi_layout_map_create(plan->env, A->row_offset, plan->partition.row_part,
                                      plan->partition.keep, of_rows));
     if (spmmi_matrix_is_square(A)) { /* columns follow the rows */
@@ -125,7 +110,6 @@ static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
 
     mine.op        = plan->op == SPMM_OP_N ? SPMM_OP_T : SPMM_OP_N;
     mine.partition = "keep";
-    mine.balance   = NULL;
     mine.schedule  = "overlap";
     mine.levels    = levels_of(plan);
     mine.cover     = "rows";
@@ -175,13 +159,11 @@ static void unlink_from_matrix(spmm_plan_t *plan)
     }
 }
 
-/* @p steps make it; @p refill is what new values of A ask of it; @p taken: rows are parted by what
- * ranks took, NULL. */
+/* @p steps make it; @p refill is what new values of A ask of it. */
 static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
                            const spmm_plan_options_t *options,
                            spmm_status_t (*steps)(spmm_plan_t *, const spmm_plan_options_t *),
-                           spmm_status_t (*refill)(void *), const spmm_plan_taken_t *taken,
-                           spmm_plan_t **plan)
+                           spmm_status_t (*refill)(void *), spmm_plan_t **plan)
 {
     spmm_status_t status = SPMM_OK;
     spmm_plan_t  *made;
@@ -194,16 +176,13 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
         spmmi_free(made);
         return status;
     }
-    made->env                  = shared->env;
-    made->device               = shared->device;
-    made->shared               = shared;
-    made->A                    = A;
-    made->n                    = n;
-    made->ab_type              = A->type;
-    made->choice.one_rank_s    = NAN;
-    made->choice.balance       = (spmm_plan_balance_t){.taken = taken};
-    status                     = steps(made, options);
-    made->choice.balance.taken = NULL;
+    made->env     = shared->env;
+    made->device  = shared->device;
+    made->shared  = shared;
+    made->A       = A;
+    made->n       = n;
+    made->ab_type = A->type;
+    status        = steps(made, options);
     spmmi_range(&made->timing.range, NULL);
     if (status != SPMM_OK) {
         spmmi_plan_free(made);
@@ -214,84 +193,10 @@ static spmm_status_t build(spmm_transport_shared_t *shared, spmm_matrix_t *A, in
     return SPMM_OK;
 }
 
-/* Part the rows once more, by what the ranks took; the plan whose slowest rank takes less stays. */
-static spmm_status_t part_again(const spmm_plan_options_t *options, const spmm_plan_taken_t *before,
-                                spmm_plan_t **plan)
-{
-    spmm_plan_t      *first = *plan, *second = NULL;
-    spmm_plan_taken_t after;
-    spmm_status_t     status;
-
-    SPMM_TRY(build(first->shared, first->A, first->n / first->b_parts, options, make,
-                   spmmi_plan_refill, before, &second));
-    status = spmmi_taken_measure(second, &after);
-    if (status == SPMM_OK && after.largest < before->largest) {
-        second->choice.balance.before = first->choice.balance.uneven;
-        second->choice.balance.uneven = after.mean > 0.0 ? after.largest / after.mean : 1.0;
-        *plan                         = second;
-        second                        = first;
-    } else if (status == SPMM_OK) {
-        first->choice.balance.enough = "and another partition by these times was no better";
-    }
-    if (status == SPMM_OK) {
-        spmmi_taken_free(&after);
-    }
-    spmmi_plan_free(second);
-    return status;
-}
-
-/* @p plan_s: what making the plan took.  Without room for measuring, or for two plans, the plan
- * stays as it is. */
-static spmm_status_t even_out(const spmm_plan_options_t *options, double plan_s, spmm_plan_t **plan)
-{
-    spmm_env_t          *env     = (*plan)->env;
-    spmm_plan_balance_t *balance = &(*plan)->choice.balance;
-    spmm_plan_taken_t    taken;
-    spmm_status_t        status;
-
-    status = spmmi_agree(env, spmmi_allreduce(env, &plan_s, 1, MPI_DOUBLE, MPI_MAX));
-    if (status == SPMM_OK) {
-        status = spmmi_taken_measure(*plan, &taken);
-    }
-    if (status == SPMM_OK) {
-        balance->uneven = taken.mean > 0.0 ? taken.largest / taken.mean : 1.0;
-        balance->enough = spmmi_taken_enough(&taken, options->executes, plan_s);
-        status          = balance->enough == NULL ? part_again(options, &taken, plan) : SPMM_OK;
-        spmmi_taken_free(&taken);
-    }
-    if (spmmi_is_refusal(status)) {
-        spmmi_log(env, "rows are not parted by measured times: %s", env->err.text);
-        spmmi_error_clear(&env->err);
-        return SPMM_OK;
-    }
-    if (status != SPMM_OK) {
-        spmmi_plan_free(*plan);
-        *plan = NULL;
-    }
-    return status;
-}
-
 spmm_status_t spmmi_plan_build(spmm_transport_shared_t *shared, spmm_matrix_t *A, int64_t n,
                                const spmm_plan_options_t *options, spmm_plan_t **plan)
 {
-    spmm_plan_options_t mine  = *options;
-    const double        start = spmmi_now();
-
-    SPMM_TRY(build(shared, A, n, options, make, spmmi_plan_refill, NULL, plan));
-    if (spmmi_balance_is_measured(options) && shared->env->size > 1) {
-        SPMM_TRY(even_out(options, spmmi_now() - start, plan));
-    }
-    if (options->use_fewer_ranks == 0 || !spmmi_partition_is_own(options->partition) ||
-        !spmmi_plan_one_pays(*plan)) {
-        return SPMM_OK;
-    }
-    spmmi_plan_free(*plan);
-    *plan          = NULL;
-    mine.partition = "one";
-    mine.balance   = NULL;
-    SPMM_TRY(build(shared, A, n, &mine, make, spmmi_plan_refill, NULL, plan));
-    (*plan)->partition.note = "taken since one rank is predicted to be faster than all";
-    return SPMM_OK;
+    return build(shared, A, n, options, make, spmmi_plan_refill, plan);
 }
 
 static spmm_status_t keep_pattern(void *self)
@@ -304,21 +209,16 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
                                         int64_t n, const spmm_plan_options_t *options,
                                         spmm_plan_t **plan)
 {
-    spmm_plan_options_t mine = *options;
-
-    mine.balance = "entries"; /* weights of rows are those of products */
-    return build(shared, A, n, &mine, make_without_product, keep_pattern, NULL, plan);
+    return build(shared, A, n, options, make_without_product, keep_pattern, plan);
 }
 
 void spmmi_plan_free(spmm_plan_t *plan)
 {
-    const bool          keep[SPMM_BLOCKSETS] = {false};
-    spmm_plan_groups_t *groups;
+    const bool keep[SPMM_BLOCKSETS] = {false};
 
     if (plan == NULL) {
         return;
     }
-    groups = plan->groups;
     spmmi_plan_free(plan->cover.plan);
     (void)spmmi_plan_wait_idle(plan); /* an error of that work was its user's to see */
     spmmi_plan_end_waits(plan);
@@ -344,7 +244,4 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_plan_unflip(plan);
     spmmi_cover_free(&plan->cover);
     spmmi_free(plan);
-    if (groups != NULL) {
-        groups->close(groups);
-    }
 }

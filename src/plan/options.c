@@ -197,10 +197,9 @@ static bool is_one_of(const char *name, const char *const words[])
 
 static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    static const char *const levels[]   = {"flat", "node", NULL};
-    static const char *const covers[]   = {"rows", "both", NULL};
-    static const char *const balances[] = {"time", "entries", "measured", NULL};
-    spmm_error_t            *err        = &plan->env->err;
+    static const char *const levels[] = {"flat", "node", NULL};
+    static const char *const covers[] = {"rows", "both", NULL};
+    spmm_error_t            *err      = &plan->env->err;
 
     if (!spmmi_candidate_is_auto(o->schedule) && spmmi_schedule_find(o->schedule) == NULL) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
@@ -215,12 +214,6 @@ static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_option
     if (!is_one_of(o->cover, covers)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "there is no cover \"%.60s\"; there are rows, both, and auto", o->cover);
-    }
-    if (!is_one_of(o->balance, balances)) {
-        return spmmi_fail(
-            err, SPMM_ERR_ARGUMENT,
-            "there is no balance \"%.60s\"; there are time, entries, measured, and auto",
-            o->balance);
     }
     return SPMM_OK;
 }
@@ -253,8 +246,7 @@ spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
         spmmi_text("schedule", o->schedule), spmmi_text("tune", tune_name(o)),
         spmmi_text("levels", o->levels), spmmi_text("cover", o->cover),
-        spmmi_whole("halo_type", o->halo_type), spmmi_text("balance", o->balance),
-        spmmi_whole("use_fewer_ranks", o->use_fewer_ranks));
+        spmmi_whole("halo_type", o->halo_type));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)

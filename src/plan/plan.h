@@ -11,7 +11,6 @@
  *      cover/                entries that move, so that less travels: a plan of their own
  *      values/               new values of A
  *      report/               statistics, timeline, explanation
- *      groups/               column groups: a plan of some of the ranks, and what crosses them
  *      sddmm/                a plan of its own, on blocks and exchange of this one
  */
 #ifndef SPMM_PLAN_PLAN_H
@@ -25,7 +24,6 @@
 #include "plan/capture.h"
 #include "plan/choose/choose.h"
 #include "plan/cover/cover.h"
-#include "plan/groups/groups.h"
 #include "plan/marks.h"
 #include "plan/product/edge.h"
 #include "plan/product/rows.h"
@@ -78,11 +76,10 @@ struct spmm_plan {
     spmm_plan_t *rest;
     spmm_status_t (*run_rest)(spmm_plan_t *rest, const spmm_operands_t *x);
 
-    spmm_captures_t *captures;     /**< owned; NULL: executes are not captured */
-    const char      *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
+    spmm_captures_t  *captures;     /**< owned; NULL: executes are not captured */
+    const char       *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
                                         asked */
-    spmm_plan_groups_t *groups;    /**< owned, of the group that this plan is of; NULL: one group */
-    spmm_plan_stats_t   stats;     /**< all but the times */
+    spmm_plan_stats_t stats;        /**< all but the times */
 };
 
 /** Number @p b, below SPMM_PLAN_BLOCKS: local, halo, joined ones. */
@@ -91,12 +88,6 @@ static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
     return b == 0   ? &plan->blocks.local
            : b == 1 ? &plan->blocks.halo
                     : &plan->blocks.joined[b - 1].block;
-}
-
-/** All ranks, of which those of the plan are one column group where it has groups. */
-static inline spmm_env_t *spmmi_plan_all(const spmm_plan_t *plan)
-{
-    return plan->groups == NULL ? plan->env : plan->groups->outer->env;
 }
 
 /** Do rows travel in a shorter type? */

@@ -126,12 +126,6 @@ class Ways(unittest.TestCase):
         self.assertIn(": passed", result.out)
         return result.out, report
 
-    def test_column_groups(self):
-        for layout in "row", "col":
-            out, report = self.check("--column-groups", "2", "--layout", layout, "--beta", "2")
-            self.assertIn(" 0 rows between 2 nodes", out)
-            self.assertGreater(report["within_nodes"]["rows_total"], 0)
-
     def test_covers(self):
         rows = self.check("--cover", "rows", "--levels", "node")[1]
         out, both = self.check("--cover", "both", "--levels", "node")

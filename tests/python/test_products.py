@@ -151,29 +151,6 @@ def test_update_values(ctx):
             moved.update_values(uneven.csr()[2])
 
 
-@pytest.mark.parametrize("layout", ["row", "col"])
-@pytest.mark.parametrize("n", [5, 1])
-def test_column_groups(ctx, layout, n):
-    """Blocks of all columns are taken apart, multiplied, and put together again."""
-    if ctx.size == 1:
-        pytest.skip("one rank is one group")
-    rng, rows = np.random.default_rng(ctx.rank), 6
-    given = sparse_rows(rng, rows, rows * ctx.size, "float64")
-    plan = Matrix.from_csr(ctx, given).plan(5, column_groups=ctx.size, layout=layout)
-    B = np.asarray(dense(rng, (rows, n), "float64"), order="C" if layout == "row" else "F")
-    part = plan.scatter("B", B)
-    assert part.shape == (plan.layout.B.local_rows, n // ctx.size + (ctx.rank < n % ctx.size))
-    if n >= ctx.size:
-        full = whole(given, rows * ctx.size)
-        C = plan.gather("C", plan @ part, np.zeros_like(B))
-        assert_close(C, mine(full @ gathered(B), rows), mine(abs(full) @ abs(gathered(B)), rows),
-                     "float64")
-        if n == 5:
-            assert np.array_equal(plan.gather("C", plan @ part), C)
-    with pytest.raises(ValueError, match="columns, but of 4 this rank's group has"):
-        plan.gather("C", np.zeros((plan.layout.C.local_rows, 7)), np.zeros((rows, 4)))
-
-
 def test_blocks(ctx):
     """Vectors of rows, column after column."""
     vector, width, n_rows = 2, 2, 4

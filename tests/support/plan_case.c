@@ -321,14 +321,11 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     o.schedule     = p->schedule;
     o.profile      = p->n % 2 == 0;
     o.reproducible = p->reproducible;
-    o.balance      = p->balance;
     o.transport    = p->transport;
-
-    o.use_fewer_ranks = p->use_fewer_ranks;
-    o.levels          = test_context_levels();
-    o.cover           = may_cover(p) ? test_context_cover() : NULL;
-    A                 = create(&first, p);
-    status            = spmm_plan_create(A, p->planned_n, &o, &plan);
+    o.levels       = test_context_levels();
+    o.cover        = may_cover(p) ? test_context_cover() : NULL;
+    A              = create(&first, p);
+    status         = spmm_plan_create(A, p->planned_n, &o, &plan);
     if (p->transport != NULL && status == SPMM_ERR_UNSUPPORTED) {
         assert_non_null(strstr(spmm_last_error(ctx), p->transport));
         test_context_destroy(NULL, &A, NULL);

@@ -36,11 +36,9 @@ typedef struct {
     const char    *engine;            /**< NULL: the plan chooses */
     const char    *reorder;           /**< likewise */
     const char    *schedule;          /**< likewise */
-    const char    *balance;           /**< likewise */
     const char    *transport;         /**< likewise; one that refuses to be used passes */
     values_t       values;
     int64_t        inner; /**< rows of B, by check_plan() */
-    int            use_fewer_ranks;
     bool           reproducible;
     bool           narrow; /**< A from 32-bit indices, its arrays on the device */
 } product_t;

@@ -80,8 +80,7 @@ static void fill_line(const driver_block_t *block, const driver_dense_t *dense,
 
         if (dense != NULL) {
             const int64_t row = global_row[by_column ? k / parts : line];
-            const int64_t col =
-                parts * block->first_column + (by_column ? parts * line + k % parts : k);
+            const int64_t col = by_column ? parts * line + k % parts : k;
 
             x = driver_dense_value(dense, driver_dense_row(dense, row), col);
         }

@@ -46,9 +46,8 @@ static inline double driver_dense_value(const driver_dense_t *dense, uint64_t ro
 typedef struct {
     void         *data; /**< owned, spmm_buffer_alloc() */
     int64_t       rows, columns, ld;
-    int64_t       first_column; /**< of all columns of the operand: 0 unless groups have parts */
-    int64_t       elements;     /**< of data, padding included */
-    spmm_layout_t layout;       /**< ROW or COL */
+    int64_t       elements; /**< of data, padding included */
+    spmm_layout_t layout;   /**< ROW or COL */
     spmm_type_t   type;
 } driver_block_t;
 

@@ -50,15 +50,6 @@ static int parse_objective(driver_job_t *job, const char *text, void *to)
     return driver_parse_word(job, "objective", text, objectives, &word);
 }
 
-static int parse_groups(driver_job_t *job, const char *text, void *to)
-{
-    if (strcmp(text, "auto") == 0) {
-        *(int64_t *)to = SPMM_COLUMN_GROUPS_AUTO;
-        return DRIVER_GOOD;
-    }
-    return driver_parse_int(job, "column-groups", text, 1, INT32_MAX, to);
-}
-
 /* "16,64,256" */
 static int parse_scale(driver_job_t *job, const char *text, void *to)
 {
@@ -185,14 +176,11 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"partition", 'p', DRIVER_NAME, .to = &o->partition},
         {"objective", 0, DRIVER_CALL, .to = &o->objective, .call = parse_objective},
         {"imbalance", 0, DRIVER_REAL, .to = &o->imbalance, .from = 1.0},
-        {"balance", 0, DRIVER_NAME, .to = &o->balance},
-        {"use-fewer-ranks", 0, DRIVER_FLAG, .to = &o->use_fewer_ranks},
         {"write-partition", 0, DRIVER_NAME, .to = &o->write_partition},
         {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
         {"schedule", 0, DRIVER_NAME, .to = &o->schedule},
         {"levels", 0, DRIVER_NAME, .to = &o->levels},
         {"cover", 0, DRIVER_NAME, .to = &o->cover},
-        {"column-groups", 0, DRIVER_CALL, .to = &o->column_groups, .call = parse_groups},
         {"halo-type", 0, DRIVER_WORD, .to = &o->halo_type, .words = tool_types},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = 64},
         {"ranks-per-node", 0, DRIVER_INT, .to = &o->ranks_per_node, .most = INT32_MAX},

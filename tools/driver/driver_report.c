@@ -141,9 +141,6 @@ static void print_plan(FILE *out, const driver_options_t *o, const driver_report
     (void)fprintf(out, "\n%-11s %s", "transport", s->transport != NULL ? s->transport : "-");
     (void)fprintf(out, s->moved_nnz > 0 ? ", cover both" : "");
     (void)fprintf(out, r->context.nodes > 1 ? ", levels %s\n" : "\n", s->levels);
-    if (s->column_groups > 1) {
-        (void)fprintf(out, "%-11s %" PRId64 " of columns\n", "groups", s->column_groups);
-    }
     (void)fprintf(out, "%-11s %s\n", "schedule", s->schedule);
     if (strcmp(r->context.device, "cpu") == 0) {
         (void)fprintf(out, "%-11s %s at most on a rank\n", "plan holds",

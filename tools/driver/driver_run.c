@@ -57,15 +57,13 @@ static int operands_create(const driver_run_t *run, operands_t *x)
     }
     code = driver_agree(job, code);
     if (code == DRIVER_GOOD) {
-        code = driver_block_alloc(job, run->ctx, x->b_layout.local_rows, x->b_layout.columns,
-                                  o->pad, o->layout, o->type, &x->B);
+        code = driver_block_alloc(job, run->ctx, x->b_layout.local_rows, o->columns, o->pad,
+                                  o->layout, o->type, &x->B);
     }
     if (code == DRIVER_GOOD) {
-        code = driver_block_alloc(job, run->ctx, x->c_layout.local_rows, x->c_layout.columns,
-                                  o->pad, o->layout, o->type, &x->C);
+        code = driver_block_alloc(job, run->ctx, x->c_layout.local_rows, o->columns, o->pad,
+                                  o->layout, o->type, &x->C);
     }
-    x->B.first_column = x->b_layout.first_column;
-    x->C.first_column = x->c_layout.first_column;
     if (code == DRIVER_GOOD) { /* NaN in the padding of B shows in C when it is read */
         code = driver_block_fill(job, run->ctx, &x->B, &x->product.B, x->b_layout.global_row,
                                  (double)NAN);

@@ -89,10 +89,7 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.schedule        = o->schedule;
     options.levels          = o->levels;
     options.cover           = o->cover;
-    options.column_groups   = (int)o->column_groups;
     options.halo_type       = o->halo_type;
-    options.balance         = o->balance;
-    options.use_fewer_ranks = o->use_fewer_ranks;
     driver_progress_phase(progress, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
     driver_progress_done(progress);

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "plan/block/gain.h"
-#include "plan/choose/fewer.h"
 #include "plan/exchange.h"
 #include "plan/move.h"
 #include "plan/plan.h"
@@ -181,7 +180,6 @@ spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
                                store_sum_s(&f, schedule->blockset);
     }
     SPMM_TRY(spmmi_allreduce(plan->env, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX));
-    SPMM_TRY(spmmi_plan_predict_one(plan, engine, &f.joined));
     for (int s = 0; s < spmmi_n_schedules; s++) {
         plan->choice.schedules[s].predicted_s =
             plan->choice.schedules[s].usable ? slowest[s] : (double)INFINITY;

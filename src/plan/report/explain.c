@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/scalar.h"
-#include "plan/choose/fewer.h"
 #include "plan/plan.h"
 #include "plan/report/stats.h"
 #include "spmm_dist/context.h"
@@ -256,44 +255,6 @@ static void print_cover(const spmm_plan_t *plan, const spmm_plan_stats_t *s, FIL
     (void)fprintf(out, "\n");
 }
 
-/* By the times of the ranks, where these were measured. */
-static void print_taken(const spmm_plan_balance_t *b, FILE *out)
-{
-    if (b->before > 0.0) {
-        (void)fprintf(out,
-                      "  the slowest rank takes %.2f of the mean time, %.2f before its rows were "
-                      "weighed by that\n",
-                      b->uneven, b->before);
-    } else if (b->uneven > 0.0) {
-        (void)fprintf(out, "  the slowest rank takes %.2f of the mean time%s%s\n", b->uneven,
-                      b->enough == NULL ? "" : ", ", b->enough == NULL ? "" : b->enough);
-    }
-}
-
-static void print_balance(const spmm_plan_t *plan, FILE *out)
-{
-    const spmm_plan_balance_t *b = &plan->choice.balance;
-
-    if (b->by_time) {
-        (void)fprintf(out, "  rows weigh what they cost by the model of engine %s\n",
-                      b->engine == NULL ? "of other ranks" : b->engine);
-    } else if (plan->env->size > 1 && b->why != NULL) {
-        (void)fprintf(out, "  rows weigh as much as they have entries: time %s\n", b->why);
-    }
-    print_taken(b, out);
-}
-
-/* Rows are the caller's to move unless the plan parts them. */
-static void print_fewer(const spmm_plan_t *plan, FILE *out)
-{
-    if (spmmi_plan_one_is_faster(plan)) {
-        (void)fprintf(out,
-                      "fewer ranks: one alone is predicted to take %.3f us, less than these %d: "
-                      "give it all rows, or see option use_fewer_ranks\n",
-                      1e6 * plan->choice.one_rank_s, plan->env->size);
-    }
-}
-
 /* Lists of rows that stay are there once spmm_plan_get_layout() has been called. */
 static void print_memory(const spmm_plan_t *plan, const spmm_plan_stats_t *s, FILE *out)
 {
@@ -336,7 +297,6 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                   s->block_halo_rows_total, s->allgather_rows_total,
                   plan->partition.note == NULL ? "" : ", ",
                   plan->partition.note == NULL ? "" : plan->partition.note);
-    print_balance(plan, out);
     print_block(plan, &plan->blocks.local, "local", out);
     print_block(plan, &plan->blocks.halo, "halo", out);
     for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
@@ -365,7 +325,6 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
     print_cover(plan, s, out);
     print_levels(plan, out);
     print_schedules(plan, out);
-    print_fewer(plan, out);
     print_host(plan, out);
     print_captures(plan, out);
     print_memory(plan, s, out);

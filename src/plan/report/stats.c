@@ -120,7 +120,6 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->moved_nnz            = plan->cover.plan != NULL ? plan->cover.A->nnz : 0;
     s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
     s->chunks               = plan->choice.travels ? plan->choice.schedule->chunks : 1;
-    s->one_rank_predicted_s = plan->choice.one_rank_s;
     s->schedule_predicted_s = NAN;
     s->schedule_measured_s  = NAN;
     for (int k = 0; k < spmmi_n_schedules && plan->choice.travels; k++) {
@@ -262,7 +261,6 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
                           "the blocks of all ranks hold %lld entries, the matrix has %lld",
                           (long long)sum[1], (long long)plan->A->nnz);
     }
-    s->column_groups        = 1;
     s->nnz_local            = plan->blocks.local.nnz;
     s->nnz_halo             = plan->blocks.halo.nnz;
     s->halo_rows            = in;

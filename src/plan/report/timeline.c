@@ -144,7 +144,7 @@ spmm_status_t spmmi_plan_list_halo(const spmm_plan_t *plan, int64_t *rows)
     if (owned == NULL || count == NULL) {
         status = spmmi_fail_memory(&plan->env->err, n, sizeof *owned, "the indices of halo rows");
     }
-    status = spmmi_agree(spmmi_plan_all(plan), status); /* other groups name their rows, too */
+    status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {
         status = name_rows(plan, owned, count, rows);
     }

@@ -65,7 +65,7 @@ static void check_edges(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     int64_t           all[2];
 
     assert_true(rule->rows <= 512 && rule->cols <= 512);
-    spmm_assert_ok(spmmi_dist_graph_create(A, NULL, "a partitioner", INT64_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     assert_int_equal(graph.n_vertices, square ? A->n_rows : A->n_rows + A->n_cols);
     for (int32_t i = 0; i < A->n_rows; i++) {
         check_row(rule, A, &graph, i);
@@ -95,7 +95,7 @@ static void check_weights(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     spmm_dist_graph_t graph;
     int64_t           heaviest = 0, sum[2] = {0, 0}; /* rows, columns */
 
-    spmm_assert_ok(spmmi_dist_graph_create(A, NULL, "a partitioner", INT64_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     for (int64_t v = 0; v < graph.n_vertices; v++) {
         assert_true(graph.weight[v] >= 1);
         heaviest = graph.weight[v] > heaviest ? graph.weight[v] : heaviest;
@@ -126,15 +126,15 @@ static void check_limit(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     spmm_dist_graph_t graph;
     int64_t           edges;
 
-    spmm_assert_ok(spmmi_dist_graph_create(A, NULL, "a partitioner", INT64_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT64_MAX, &graph));
     edges = graph.all_edges;
     spmmi_dist_graph_free(&graph);
     if (edges > vertices) {
-        spmm_assert_error(spmmi_dist_graph_create(A, NULL, "a partitioner", edges - 1, &graph),
+        spmm_assert_error(spmmi_dist_graph_create(A, "a partitioner", edges - 1, &graph),
                           SPMM_ERR_UNSUPPORTED, "edges, too many for this a partitioner");
     }
     if (vertices > 1) {
-        spmm_assert_error(spmmi_dist_graph_create(A, NULL, "a partitioner", vertices - 1, &graph),
+        spmm_assert_error(spmmi_dist_graph_create(A, "a partitioner", vertices - 1, &graph),
                           SPMM_ERR_UNSUPPORTED, "vertices at least");
     }
     assert_int_equal(spmmi_alloc_get_stats().live, live);
@@ -186,7 +186,7 @@ static void check_deal(const spmm_test_rule_t *rule, const spmm_matrix_t *A)
     int32_t          *before, *dealt, *after;
     int64_t           edges;
 
-    spmm_assert_ok(spmmi_dist_graph_create(A, NULL, "a partitioner", INT32_MAX, &graph));
+    spmm_assert_ok(spmmi_dist_graph_create(A, "a partitioner", INT32_MAX, &graph));
     before = fingerprints(&graph);
     spmm_assert_ok(spmmi_dist_graph_deal(&spmm_test_env, &graph, &deal));
     assert_in_range(graph.n_vertices, graph.all_vertices / spmm_test_env.size,

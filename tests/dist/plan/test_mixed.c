@@ -103,15 +103,12 @@ static void draw_options(mixed_t *m)
         NAME(m, "chunks2", "chunks4", "merged", "merged2", "halo-first", "allgather", "overlap");
     o->levels          = NAME(m, "node", "flat");
     o->cover           = NAME(m, "both", "rows");
-    o->balance         = NAME(m, "time", "measured", "entries");
     o->tune            = NAME(m, "before", "none");
     o->halo_type       = draw(m, 6) > 0 ? SPMM_TYPE_AUTO : halo[draw(m, 2)];
-    o->column_groups   = draw(m, 3) == 0 ? (int)draw(m, 4) - 1 : 0;
     o->deterministic   = draw(m, 6) == 0;
     o->reproducible    = draw(m, 6) == 0;
     o->exact_nonfinite = draw(m, 6) == 0;
     o->profile         = draw(m, 6) == 0;
-    o->use_fewer_ranks = draw(m, 6) == 0;
     o->executes        = draw(m, 2) == 0 ? 0 : 1000000;
 }
 
@@ -335,7 +332,7 @@ static void multiply(mixed_t *m, double beta, int products)
     const bool               as_is = m->o.op == SPMM_OP_N;
     const spmm_layout_info_t b     = layout_of(m, SPMM_OPERAND_B, as_is ? m->cols : m->rows);
     const spmm_layout_info_t c     = layout_of(m, SPMM_OPERAND_C, as_is ? m->rows : m->cols);
-    const int64_t            n     = m->o.column_groups == 0 ? m->n : b.columns;
+    const int64_t            n     = m->n;
     void *const B = begin(m, PLANS_B), *const C = begin(m, PLANS_C);
 
     fill(m, PLANS_B, 0, m->b_type, 0, 0);
@@ -388,7 +385,7 @@ static bool run(mixed_t *m)
         multiply(m, 0.0, spmm_test_on_gpu() ? 20 : 2);
         draw_values(m);
         spmm_assert_ok(spmm_matrix_update_values(m->A, m->entry));
-        m->n = m->o.column_groups == 0 ? 1 + draw(m, m->n) : m->n;
+        m->n = 1 + draw(m, m->n);
         multiply(m, draw(m, 2) == 0 ? 0.0 : 0.25, 1);
         draw_values(m);
         if (agreed(m, spmm_plan_update_values(m->plan, values_on_device(m), NULL))) {

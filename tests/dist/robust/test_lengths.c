@@ -18,7 +18,6 @@ typedef struct {
     size_t message_limit;
     double timeout_s;
     const char *schedule;
-    int         groups; /* 0: none */
 } case_t;
 
 /* A plan for @p most columns on a ring, and what it multiplies. */
@@ -54,9 +53,8 @@ static void open_ring(const case_t *c, int64_t most, ring_t *r)
         .struct_size = sizeof options, .device = SPMM_DEVICE_CPU, .timeout_s = c->timeout_s};
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-    o.column_groups = c->groups;
-    r->most         = most;
-    r->B            = calloc((size_t)(2 * most), sizeof *r->B);
+    r->most = most;
+    r->B    = calloc((size_t)(2 * most), sizeof *r->B);
     assert_non_null(r->B);
     r->C = r->B + most;
     for (int64_t j = 0; j < most; j++) {
@@ -185,25 +183,6 @@ static void test_refused(void **state)
     }
 }
 
-/* Ranks of a group hear what another group has missed. */
-static void test_groups(void **state)
-{
-    const case_t c = {.op = SPMM_OP_N, .groups = 2};
-    ring_t       r;
-
-    if (spmm_test_env.size != 4) { /* groups of two */
-        skip();
-    }
-    open_ring(&c, MOST, &r);
-    spmm_assert_ok(spmm_plan_resync(r.plan));
-    if (spmm_test_env.rank == 0) {
-        assert_int_equal(multiply(&r, MOST + 1), SPMM_ERR_ARGUMENT);
-    }
-    assert_int_equal(spmm_plan_resync(r.plan), SPMM_ERR_COMM);
-    assert_non_null(strstr(spmm_last_error(r.ctx), "ranks are out of step"));
-    close_ring(&r);
-}
-
 /* Two columns in two chunks are as wide as one: the second one meets the next product. */
 static void test_chunks(void **state)
 {
@@ -222,4 +201,4 @@ static void test_chunks(void **state)
     close_ring(&r);
 }
 
-SPMM_TESTS(test_whole_messages, test_parts, test_refused, test_groups, test_chunks);
+SPMM_TESTS(test_whole_messages, test_parts, test_refused, test_chunks);

@@ -284,7 +284,7 @@ static void test_counts_beyond_32_bits(void **state)
     spmm_assert_ok(spmmi_allgather_offsets(&spmm_test_env, row_ptr[R], offset));
     assert_true(offset[size] == A.nnz && offset[rank] == each * R * rank);
     assert_int_equal(spmmi_owner(offset, size, offset[rank] + each), rank);
-    spmm_assert_ok(spmmi_block_rows(&A, NULL, A.env->size, part));
+    spmm_assert_ok(spmmi_block_rows(&A, A.env->size, part));
     for (int i = 0; i < R; i++) {
         assert_int_equal(part[i], rank); /* equal rows: every rank keeps its own */
     }

@@ -47,60 +47,6 @@ static void test_no_place_for_the_result(void **state)
     spmm_assert_ok(spmm_plan_destroy(&plan));
 }
 
-/* Nor those of other column groups. */
-static void test_groups_that_differ(void **state)
-{
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan = NULL;
-
-    o.column_groups = spmm_test_env.size;
-    o.partition     = "block";
-    o.layout        = is_last() && spmm_test_env.size > 1 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
-    if (spmm_test_env.size > 1) {
-        expect_refusal(spmm_plan_create(A, spmm_test_env.size, &o, &plan), "has layout = ");
-        assert_null(plan);
-    }
-    o.layout = SPMM_LAYOUT_ROW;
-    spmm_assert_ok(spmm_plan_create(A, spmm_test_env.size, &o, &plan));
-    expect_refusal(spmm_plan_write_partition(plan, is_last() ? NULL : "/nonexistent/x.part"),
-                   "path is NULL");
-    if (spmm_test_env.size > 1) {
-        expect_refusal(
-            spmm_plan_write_partition(plan, is_last() ? "/nonexistent/y" : "/nonexistent/x"),
-            "path = \"/nonexistent/y\"");
-    }
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-}
-
-/* Of one column a group without columns has no block, as a rank without rows has none. */
-static void test_group_without_columns(void **state)
-{
-    const int           size = spmm_test_env.size, rank = spmm_test_env.rank;
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_layout_info_t  B    = {.struct_size = sizeof B};
-    spmm_plan_t        *plan = NULL;
-    double              all[9], mine[9] = {0.0}, back[9] = {0.0};
-
-    o.column_groups = size;
-    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil5:nx=3,ny=3", SPMM_R_64F, 1, &A));
-    spmm_assert_ok(spmm_plan_create(A, size, &o, &plan));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &B));
-    for (int64_t i = 0; i < B.original_rows; i++) {
-        all[i] = (double)(B.original_first + i);
-    }
-    spmm_assert_ok(spmm_plan_scatter(plan, SPMM_OPERAND_B, 1, all, 1, rank == 0 ? mine : NULL,
-                                     rank == 0 ? 1 : 0, NULL));
-    for (int64_t i = 0; i < 9 && rank == 0; i++) {
-        assert_true(mine[i] == (double)i);
-    }
-    spmm_assert_ok(spmm_plan_gather(plan, SPMM_OPERAND_B, 1, rank == 0 ? mine : NULL,
-                                    rank == 0 ? 1 : 0, back, 1, NULL));
-    assert_memory_equal(back, all, (size_t)B.original_rows * sizeof *all);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-}
-
 static void test_options_that_differ_a_little(void **state)
 {
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -321,7 +267,6 @@ static void test_calls_after_finalize(void **state)
 }
 
 SPMM_TESTS(test_contexts_that_cannot_be, test_destroy_after_finalize, test_calls_after_finalize,
-           test_buffer_beyond_memory, test_no_place_for_the_result, test_groups_that_differ,
-           test_group_without_columns, test_options_that_differ_a_little,
-           test_sentence_is_of_the_last_failure, test_volumes_of_a_star,
-           test_times_of_failed_execute);
+           test_buffer_beyond_memory, test_no_place_for_the_result,
+           test_options_that_differ_a_little, test_sentence_is_of_the_last_failure,
+           test_volumes_of_a_star, test_times_of_failed_execute);
