@@ -26,7 +26,7 @@ read -r -a tools <<<"${SPMM_TOOLS:-memcheck racecheck initcheck synccheck}"
 # The longest first, so that none of them ends alone.
 read -r -a names <<<"${SPMM_TESTS:-test_engine_bcsr test_engine_cvse test_ranks test_engine_tc \
     test_engine_csr_gpu test_engine_dense test_sddmm test_cuda_rows test_plan test_engine_cusparse \
-    test_engine_strips test_engine_bell test_async test_attention test_attention_plan \
+    test_engine_strips test_async test_attention test_attention_plan \
     test_attention_gradients test_cuda_transpose test_cuda_device}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SPMM_TEST_DEVICE=cuda
 export SPMM_TEST_SMALL=1   # the tools slow kernels down manyfold

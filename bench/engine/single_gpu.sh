@@ -10,7 +10,7 @@
 #   --names REGEX     matrices whose name (without the ending of the file) matches [all]
 #   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes
 #                     auto,dmma
-#   --engines16 E,E   of 16f and 16bf [auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell]
+#   --engines16 E,E   of 16f and 16bf [auto,cvse,csr-gpu,bcsr,bcsr-sp24]
 #   --reorder METHOD  order of rows, as the option of spmm_bench [auto]
 #   --iterations K    [20]
 #   --executes K      products that what auto orders is to pay in [1000]
@@ -29,7 +29,7 @@ set -euo pipefail
 # shellcheck source=bench/common/common.sh
 . "$(dirname "$0")/../common/common.sh"
 modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu
-engines16=auto,cvse,csr-gpu,bcsr,bcsr-sp24,cusparse-bell
+engines16=auto,cvse,csr-gpu,bcsr,bcsr-sp24
 reorder=auto iterations=20 executes=1000 tag=
 made_by="bench/engine/single_gpu.sh ${*@Q}"
 options 'modes columns names engines engines16 reorder iterations executes tag' 1 "$@"

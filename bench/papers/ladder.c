@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.c
  *  Kernels of the thesis on sparse tensor cores (paper 003) on one GPU, beside the library's
- *  engines; FP16, sums in FP32.
+ *  engines and Blocked-ELL of cuSPARSE; FP16, sums in FP32.
  *
  *      bench_ladder [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
  *
  *  MATRIX is a file or a generator's spec; N multiples of 8.  Device time, median of K (20)
  *  products after 3, fewer where they take long, the same B and C again.  --only: steps (T, BT,
- *  CBT, OBT, ST, ST_large, OBTS, OBTS_large, OBTS_large_separate, OBT_tiled) and engines of the
- *  library; without it all that there are.  A line for each matrix, N and contender: time; GFLOP/s
+ *  CBT, OBT, ST, ST_large, OBTS, OBTS_large, OBTS_large_separate, OBT_tiled), Blocked-ELL
+ *  (bell-2, bell-4, bell-8, bell-16, bell-32: the side of a block) and engines of the library;
+ *  without it all that there are.  A line for each matrix, N and contender: time; GFLOP/s
  *  of the entries; TFLOP/s as the thesis counts them, of all places of the 16 x 32 tiles; ratios to
  *  OBT and to engine cusparse in FP16; error against FP64 sums on the host.
  */
@@ -39,19 +40,28 @@ static const ladder_contender_t steps[LADDER_STEPS] = {
     {.name = "OBT_tiled", .step = LADDER_OBT_TILED},
 };
 
+static const ladder_contender_t bells[] = {{.name = "bell-2", .bell = 2},
+                                           {.name = "bell-4", .bell = 4},
+                                           {.name = "bell-8", .bell = 8},
+                                           {.name = "bell-16", .bell = 16},
+                                           {.name = "bell-32", .bell = 32}};
+
+enum { OTHERS = LADDER_STEPS + (int)(sizeof bells / sizeof bells[0]) };
+
 /* All contenders, cusparse first; the list is the caller's. */
 static int list_contenders(ladder_contender_t list[MOST])
 {
     int n = 0;
 
-    for (int e = 0; e < spmmi_n_engines && n < MOST - LADDER_STEPS; e++) {
+    for (int e = 0; e < spmmi_n_engines && n < MOST - OTHERS; e++) {
         if (spmmi_engines[e]->built) {
             list[n++] =
                 (ladder_contender_t){.name = spmmi_engines[e]->name, .engine = spmmi_engines[e]};
         }
     }
     memcpy(list + n, steps, sizeof steps);
-    return n + LADDER_STEPS;
+    memcpy(list + n + LADDER_STEPS, bells, sizeof bells);
+    return n + OTHERS;
 }
 
 static double seconds_of(const ladder_result_t *results, int n, const char *name)

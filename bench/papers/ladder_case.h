@@ -16,10 +16,12 @@ typedef struct {
     void            *Bt;                  /**< [n x n_cols] B by columns, device memory */
 } ladder_case_t;
 
-/** One line of the table for each matrix and width: an engine of the library or a step. */
+/** One line of the table for each matrix and width: an engine of the library, Blocked-ELL of
+ *  cuSPARSE, or a step. */
 typedef struct {
     const char              *name;
-    const spmm_engine_ops_t *engine; /**< NULL: the step */
+    const spmm_engine_ops_t *engine; /**< NULL: no engine */
+    int32_t                  bell;   /**< rows and columns of a block of Blocked-ELL; 0: the step */
     ladder_step_t            step;
 } ladder_contender_t;
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "bell.h"
 #include "block.h"
 #include "ladder_case.h"
 #include "ladder_mm.h"
@@ -25,6 +26,9 @@ static spmm_status_t run(void *self)
 
     if (p->who->engine != NULL) {
         return bench_operands_multiply(&c->o, p->who->engine, p->state);
+    }
+    if (p->who->bell > 0) {
+        return bell_multiply(p->state);
     }
     return spmmi_cuda_check(c->o.device,
                             ladder_mm(step, &c->tiles[ladder_form(step)], c->Bt, c->o.block->n_cols,
@@ -65,6 +69,22 @@ static spmm_status_t check_step(const ladder_contender_t *who, const ladder_case
     return SPMM_OK;
 }
 
+static spmm_status_t open_state(const ladder_contender_t *who, const ladder_case_t *c, void **state)
+{
+    bell_t       *bell   = NULL;
+    spmm_status_t status = SPMM_OK;
+
+    if (who->engine != NULL) {
+        return open_engine(who->engine, c, state);
+    }
+    if (who->bell == 0) {
+        return check_step(who, c);
+    }
+    status = bell_open(&c->o, who->bell, &bell);
+    *state = bell;
+    return status;
+}
+
 static spmm_status_t measure(product_t *p, int64_t iterations, double *median)
 {
     const bench_operands_t *o = &p->c->o;
@@ -82,7 +102,7 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
     product_t     product = {who, c, NULL};
     spmm_status_t status;
 
-    status = who->engine != NULL ? open_engine(who->engine, c, &product.state) : check_step(who, c);
+    status = open_state(who, c, &product.state);
     if (status == SPMM_OK) {
         status = bench_operands_poison(&c->o);
     }
@@ -94,6 +114,8 @@ spmm_status_t ladder_compete(const ladder_contender_t *who, const ladder_case_t 
     }
     if (who->engine != NULL) {
         who->engine->destroy(product.state);
+    } else if (who->bell > 0) {
+        bell_close(product.state);
     }
     result->name = who->name;
     return status;

@@ -85,7 +85,7 @@ section() {
                 "$SPMM_MATRIX_DIR"/{bcsstk29,bundle1,dlmc_tr_ffn1_mp80,lp_fit2d}.mtx.gz)
             thesis=(cant pdb1HYS rma10)
             standins
-            run cusparse,cusparse-bell,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
+            run cusparse,bell-8,bell-16,bell-32,bcsr,bcsr-sp24 32,128,512 "${files[@]}" ;;
         *)
             echo "$0: no section $1" >&2
             return 2 ;;

@@ -19,8 +19,6 @@ allowed() { # FILE NAME
         src/matrix/*" cvse" | src/api/*" cvse") ;;
         # A kernel of SDDMM by its public name, and the format that it shares with the engine.
         src/engine/sddmm/*" cvse" | src/plan/sddmm*" cvse") ;;
-        # Engine cusparse-bell uses the library, types and checks that engine cusparse declares.
-        src/engine/cusparse_bell/*" cusparse") ;;
         # B and C are dense blocks: the word names the engine nowhere else.
         *" dense") ;;
         # Engine dmma is the FP64 kernel of the format of bittcf.

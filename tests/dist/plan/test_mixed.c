@@ -73,7 +73,7 @@ static void draw_on_gpu(mixed_t *m)
     spmm_plan_options_t *o = &m->o;
 
     o->engine = NAME(m, "csr-gpu", "cusparse", "strips", "bittcf", "hrpb", "dmma", "cvse", "bcsr",
-                     "bcsr-sp24", "cusparse-bell", "dense");
+                     "bcsr-sp24", "dense");
     o->transport = NAME(m, "nccl", "nccl-push", "mpi-host");
     o->graph     = draw(m, 6) == 0;
     if ((m->type == SPMM_R_32F || m->type == SPMM_C_32F) && draw(m, 3) == 0) {
