@@ -151,6 +151,17 @@ static spmm_status_t describe(bell_t *bell, const bench_operands_t *o, const lay
     return device->ops->alloc(device, bytes, &bell->work);
 }
 
+static spmm_status_t upload(bell_t *bell, const bench_operands_t *o, const layout_t *l)
+{
+    const size_t blocks = (size_t)l->n_block_rows * (size_t)l->width;
+    const size_t places = blocks * (size_t)l->size * (size_t)l->size;
+
+    SPMM_TRY(spmmi_device_upload(bell->device, l->col, blocks * sizeof *l->col, &bell->col));
+    SPMM_TRY(
+        spmmi_device_upload(bell->device, l->values, places * sizeof *l->values, &bell->values));
+    return describe(bell, o, l);
+}
+
 spmm_status_t bell_open(const bench_operands_t *o, int32_t size, bell_t **bell)
 {
     const spmm_device_t *device = o->device;

@@ -29,19 +29,18 @@ typedef struct {
     size_t      struct_size; /**< set by SPMM_SDDMM_OPTIONS_INIT; lets old callers run */
     spmm_type_t s_type;      /**< AUTO: the type of the mask, which X and Y have; FP32 possible for
                                   16-bit ones.  Sums are in FP32, for FP64 in FP64 */
-    const char *kernel; /**< "csr": CUDA cores (on CPUs plain loops), all types; "panels": by panels
-                                  of columns that stay in L1, all types, in 16 bits on tensor cores,
-                                  for masks without structure; "rectangles": rows of X and Y in
-                                  shared memory, all types, for the same masks where rectangles of
-                                  a few hundred rows and columns have entries enough; "cvse":
+    const char *kernel;      /**< "csr": CUDA cores (on CPUs plain loops), all types;
+                                  "rectangles": rows of X and Y in shared memory, all types, for
+                                  masks without structure whose rectangles of a few hundred rows
+                                  and columns have entries enough; "cvse":
                                   tensor cores, all but FP64, for masks in which neighbouring rows
                                   share columns, best column-vector-sparse ones; "dense": 16 bits,
                                   tensor cores multiply squares of 128 rows and columns in full,
                                   for masks with an entry in every tenth or thirtieth place; NULL or
                                   "auto": on GPUs the one with the shortest predicted time, on CPUs
                                   csr */
-    const char *transport; /**< as in spmm_plan_options_t */
-    const char *levels;    /**< likewise */
+    const char *transport;   /**< as in spmm_plan_options_t */
+    const char *levels;      /**< likewise */
 } spmm_sddmm_options_t;
 
 /** "Choose for me" in every field. */

@@ -15,8 +15,6 @@ extern "C" cudaError_t spmmi_cuda_probe(void)
                                     spmmi::preload_wait,
                                     spmmi_cuda_sddmm_tasks_preload,
                                     spmmi_cuda_sddmm_tiles_preload,
-                                    spmmi_cuda_sddmm_batches_preload,
-                                    spmmi_cuda_sddmm_panels_preload,
                                     spmmi_cuda_sddmm_rectangles_preload,
                                     spmmi_cuda_sddmm_squares_preload,
                                     spmmi_cuda_sddmm_sweeps_preload,

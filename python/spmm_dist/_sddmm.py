@@ -20,7 +20,7 @@ class Sddmm(Resource):
         Columns of X and Y: executes may have fewer.
     s_type : str or dtype
         "auto", the type of the mask; "float32" possible for 16-bit ones.
-    kernel : {"auto", "csr", "panels", "rectangles", "cvse", "dense"}
+    kernel : {"auto", "csr", "rectangles", "cvse", "dense"}
     transport, levels : str
     """
 

@@ -102,28 +102,6 @@ void spmmi_cpu_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sddmm_args
     }
 }
 
-void spmmi_cpu_sddmm_batches(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args)
-{
-    dot_fn_t *const dot = pick(args->type, args->s_type);
-
-#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
-    for (int32_t b = 0; b < mask->n_batches; b++) {
-        const int32_t *row   = mask->row + (int64_t)b * mask->rows;
-        const int64_t  first = (int64_t)b * mask->size;
-
-        for (int64_t e = first; e < first + mask->size && mask->entry[e] >= 0; e++) {
-            const int32_t *place = mask->place + e * mask->height;
-
-            for (int32_t h = 0; h < mask->height; h++) {
-                if (place[h] >= 0) {
-                    dot(args, row[mask->entry[e] % mask->rows + h], mask->entry[e] / mask->rows,
-                        place[h]);
-                }
-            }
-        }
-    }
-}
-
 /* Row @p row of a rectangle that begins at row @p first. */
 static int32_t row_of_x(const spmm_sddmm_rectangles_t *mask, int32_t first, int32_t row)
 {

@@ -15,8 +15,6 @@ extern "C" {
 /** Load the kernels of a file on the current device, so that no launch has to. */
 cudaError_t spmmi_cuda_sddmm_tasks_preload(void);
 cudaError_t spmmi_cuda_sddmm_tiles_preload(void);
-cudaError_t spmmi_cuda_sddmm_batches_preload(void);
-cudaError_t spmmi_cuda_sddmm_panels_preload(void);
 cudaError_t spmmi_cuda_sddmm_rectangles_preload(void);
 cudaError_t spmmi_cuda_sddmm_squares_preload(void);
 cudaError_t spmmi_cuda_sddmm_sweeps_preload(void);
@@ -29,12 +27,6 @@ cudaError_t spmmi_cuda_sddmm_tasks(const spmm_sddmm_tasks_t *mask, const spmm_sd
 /** The same on tensor cores, X and Y of FP32, FP16 or BF16. */
 cudaError_t spmmi_cuda_sddmm_tiles(const spmm_sddmm_tiles_t *mask, const spmm_sddmm_args_t *args,
                                    cudaStream_t stream);
-/** The same for entries in batches of 32 in 8 rows, on tensor cores, X and Y of FP16 or BF16. */
-cudaError_t spmmi_cuda_sddmm_batches(const spmm_sddmm_batches_t *mask,
-                                     const spmm_sddmm_args_t *args, cudaStream_t stream);
-/** The same for batches of 8 in 1, X and Y of FP32 or FP64. */
-cudaError_t spmmi_cuda_sddmm_panels(const spmm_sddmm_batches_t *mask, const spmm_sddmm_args_t *args,
-                                    cudaStream_t stream);
 /** The same for rectangles, X and Y of all types.  Where spmmi_sddmm_holds_rectangles(), rows of
  *  X and Y begin at multiples of 16 bytes and there is no row_map, from shared memory. */
 cudaError_t spmmi_cuda_sddmm_rectangles(const spmm_sddmm_rectangles_t *mask,

@@ -7,7 +7,8 @@
  *  each step a lane gives away one half of its sums and keeps the other, until lane e has that
  *  of entry e.
  */
-#include "cuda/sddmm/sddmm_sums.cuh"
+#include "cuda/sddmm/sddmm.h"
+#include "cuda/tc/tc_common.cuh"
 #include "cuda/tc/tc_half.cuh"
 
 namespace spmmi
@@ -35,6 +36,26 @@ template <typename In, int kElems> __device__ __forceinline__ Pack<In, kElems> r
         values.at[0] = *from;
     }
     return values;
+}
+
+/** Each of kLanes lanes has its share of kSums sums, as many or more.  kLanes - 1 of kSums shares
+ *  are shuffled, since in each step a lane gives away one half of its sums and keeps the other.
+ *  @param[in,out] sum  becomes sums kSums / kLanes * lane on, over all lanes */
+template <int kLanes, typename T, int kSums>
+__device__ __forceinline__ void sums_of_lane(T (&sum)[kSums], int lane)
+{
+#pragma unroll
+    for (int step = kLanes / 2, half = kSums / 2; step > 0; step /= 2, half /= 2) {
+        const bool upper = (lane & step) != 0;
+
+#pragma unroll
+        for (int e = 0; e < half; e++) {
+            const T give = upper ? sum[e] : sum[e + half];
+            const T keep = upper ? sum[e + half] : sum[e];
+
+            sum[e] = keep + __shfl_xor_sync(0xffffffffu, give, step);
+        }
+    }
 }
 
 /* One task, as its 8 lanes see it. */

@@ -19,7 +19,6 @@ enum {
     SPMM_SDDMM_STRIP      = 16,  /**< rows of a square whose entries follow each other */
     SPMM_SDDMM_STRIPS     = SPMM_SDDMM_SQUARE / SPMM_SDDMM_STRIP,
     SPMM_SDDMM_SWEPT      = 256, /**< most columns of X and Y in one sweep over squares */
-    SPMM_SDDMM_SLICE      = 512, /**< bytes of a row at a time on CUDA cores, through all batches */
     SPMM_SDDMM_LINE       = 128, /**< bytes of a row at a time in rectangles */
     SPMM_SDDMM_BOX        = 256, /**< most rows that a tensor map copies at a time */
     SPMM_SDDMM_REACH      = 704, /**< most tasks of a rectangle: one for each thread */
@@ -34,17 +33,6 @@ typedef struct {
     const int32_t *col;   /**< [entries] row of Y */
     const int32_t *place; /**< [entries] where in S; NULL: entry e at place e */
 } spmm_sddmm_tasks_t;
-
-/** Entries of a mask by panels of columns, in batches of up to `size` that are in up to `rows`
- *  rows: 8 in 1, for CUDA cores, or 32 in 8, for tensor cores.  With height 2 what comes are pairs:
- *  a column of two successive rows of the mask, with one entry or two. */
-typedef struct {
-    int32_t        n_batches, size, rows, height;
-    const int32_t *row;   /**< [n_batches * rows] rows of X; past the last ones the first again */
-    const int32_t *entry; /**< [n_batches * size] rows * row of Y + which row of X, of a pair the
-                               first, an even one; -1: no more */
-    const int32_t *place; /**< [n_batches * size * height] where in S; of a pair -1: no entry */
-} spmm_sddmm_batches_t;
 
 /** A mask in squares of rows and columns, all of whose places are multiplied.  Squares come in
  *  couples, number 2 c above number 2 c + 1, where one of the two has an entry; couples by rows,

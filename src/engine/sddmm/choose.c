@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file choose.c  Which format of a mask, and how wide its panels are. */
+/** @file choose.c  Which format of a mask, and how large its rectangles are. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -12,29 +12,17 @@
 #include "device/device_cuda.h"
 #endif
 
-enum {
-    L1_BYTES  = 144 << 10, /**< of rows of Y in a panel: the rest of 256 KiB is for rows of X */
-    L1_SLICED = 72 << 10,  /**< the same of slices of longer rows */
-    SOME_SM   = 16         /**< of a device that has no multiprocessors */
-};
+enum { SOME_SM = 16 }; /**< multiprocessors of a device that has none */
 
 /** Picoseconds on an H200: of each row of Y, and of each byte of it. */
 typedef struct {
     double row, byte;
 } cost_t;
 
-/* Fits to bench/results/sddmm.tsv: pruned masks of 8192 x 8192; csr_wide is for an H100. */
+/* Fits to times of pruned masks of 8192 x 8192; csr_wide is for an H100. */
 static const cost_t csr_wide = {1.7, 0.12}, csr_half = {10.0, 0.097};
 static const cost_t low_wide = {35.0, 0.122}, low_half = {22.0, 0.098}; /* V = 8 */
 static const cost_t tall_wide = {52.0, 0.147}, tall_half = {43.0, 0.100};
-
-/* Of panels: of a batch, and in 16 bits of each line of 128 bytes of it, fits to masks of 8192 x
- * 8192 with 90 to 98 % zeros; and bytes at three quarters of what L1 (128 bytes in a cycle) and L2
- * give. */
-static const double batch_wide = 12.0, batch_half = 150.0, line_half = 185.0;
-static const double l1_byte = 0.045, l2_byte = 0.15;
-/* Times as long from L1, of slices of rows: where those of a panel stay there, and else. */
-static const double slice_held = 1.15, slice_lost = 1.6;
 
 /* Of rectangles, picoseconds of a multiprocessor: of a byte that arrives; of 128 bytes of an entry
  * or a task, and of an entry besides; in 16 bits of a batch, and of a line of it; and what their
@@ -95,90 +83,6 @@ static spmm_status_t count_vectors(const spmm_device_t *device, const spmm_csr_t
     }
     spmmi_windows_free(&windows);
     return SPMM_OK;
-}
-
-/* Rows fetched are the fewest where the part of the mask that a multiprocessor has is as many rows
- * as columns; @p room bytes of L1 set a limit. */
-static int32_t width_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
-                               const spmm_sampling_t *what, double room)
-{
-    const double  row   = is_half(what) ? row_bytes(what) : fmin(row_bytes(what), SPMM_SDDMM_SLICE);
-    const double  even  = sqrt((double)block->n_rows * block->n_cols / multiprocessors(device));
-    const double  width = fmax(fmin(room / row, even), 1.0);
-    const int64_t panels = (int64_t)ceil(block->n_cols / width);
-
-    return panels == 0 ? 1 : (int32_t)((block->n_cols + panels - 1) / panels);
-}
-
-/* Rows of X in all panels, and rows of Y in the panels of all multiprocessors. */
-static double rows_from_l2(const spmm_device_t *device, const spmm_csr_t *block, int32_t width,
-                           double nnz)
-{
-    return (double)spmmi_sddmm_count_segments(block, width, device->threads) +
-           fmin(fmax(block->n_cols, (double)device->n_sm * width), nnz);
-}
-
-/* In 16 bits the longest of: instructions; every entry, or pair, from L1; from L2 every row of X in
- * a panel, and every row of Y in a panel of each multiprocessor. */
-static double time_of_batches(const spmm_device_t *device, const spmm_csr_t *block,
-                              const spmm_sampling_t *what, int32_t width, double nnz)
-{
-    const double share = 0.8; /* of the longest, which the others disturb */
-    const double bytes = row_bytes(what);
-    const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
-    const double issue = fmax(nnz / SPMM_SDDMM_BATCH, x / SPMM_SDDMM_BATCH_ROWS) *
-                         (batch_half + line_half * ceil(bytes / 128.0));
-    const double l2 = rows_from_l2(device, block, width, nnz) * bytes * l2_byte;
-
-    return fmax(fmax(issue, nnz * bytes * l1_byte), l2) / share;
-}
-
-/* In FP32 and FP64 all of these one after the other. */
-static double time_of_panels(const spmm_device_t *device, const spmm_csr_t *block,
-                             const spmm_sampling_t *what, int32_t width, double nnz)
-{
-    const double bytes = row_bytes(what);
-    const double x     = (double)spmmi_sddmm_count_segments(block, width, device->threads);
-    const bool   held  = width <= L1_SLICED / SPMM_SDDMM_SLICE;
-    const double slow  = bytes <= SPMM_SDDMM_SLICE ? 1.0 : held ? slice_held : slice_lost;
-
-    return (nnz / SPMM_SDDMM_TASK + 0.5 * x) * batch_wide + nnz * bytes * l1_byte * slow +
-           rows_from_l2(device, block, width, nnz) * bytes * l2_byte;
-}
-
-/* Slices of rows come from part of the sets of L1, so panels of them are to be narrow; or, where
- * that leaves a row of the mask few entries in each, as wide as if L1 held them all. */
-static double panels_of(const spmm_device_t *device, const spmm_csr_t *block,
-                        const spmm_sampling_t *what, double nnz, int32_t *width)
-{
-    const bool sliced = !is_half(what) && row_bytes(what) > SPMM_SDDMM_SLICE;
-    double     time;
-
-    *width = width_of_panels(device, block, what, sliced ? L1_SLICED : L1_BYTES);
-    if (is_half(what)) {
-        return time_of_batches(device, block, what, *width, nnz);
-    }
-    time = time_of_panels(device, block, what, *width, nnz);
-    if (sliced) {
-        const int32_t wide    = width_of_panels(device, block, what, (double)INFINITY);
-        const double  widened = time_of_panels(device, block, what, wide, nnz);
-
-        *width = widened < time ? wide : *width;
-        time   = fmin(widened, time);
-    }
-    return time;
-}
-
-/* Pairs take a row of Y once for two entries; with few of these they are for nothing. */
-static void consider_pairs(const spmm_csr_t *block, int threads, spmm_sampler_choice_t *choice,
-                           double *entries)
-{
-    const double worth_it = 0.8, pairs = (double)spmmi_sddmm_count_pairs(block, threads);
-
-    if (pairs < worth_it * *entries) {
-        choice->pair = 2;
-        *entries     = pairs;
-    }
 }
 
 /* Windows of which height, and are they worth it: bytes are no promise.  In FP32 tiles were ahead
@@ -295,12 +199,11 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_choice_t *choice)
 {
-    const bool   named   = !spmmi_candidate_is_auto(what->kernel);
-    const bool   gpu     = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
-    const double ahead   = 0.9;
-    double       entries = (double)spmmi_csr_nnz(block);
-    double       time    = time_of(what, entries, is_half(what) ? &csr_half : &csr_wide);
-    double       panels  = (double)INFINITY;
+    const bool   named = !spmmi_candidate_is_auto(what->kernel);
+    const bool   gpu   = device->kind == SPMM_DEVICE_CUDA && device->cc >= 80;
+    const double ahead = 0.9;
+    double       time =
+        time_of(what, (double)spmmi_csr_nnz(block), is_half(what) ? &csr_half : &csr_wide);
 
     *choice = (spmm_sampler_choice_t){.format = SPMM_SAMPLER_CSR};
     if (spmmi_asks_for(what, "csr") || (!named && !gpu)) {
@@ -309,27 +212,12 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
     if (spmmi_asks_for(what, "rectangles")) {
         return take_rectangles(device, block, what, choice);
     }
-    choice->pair = 1;
-    if (is_half(what) && !spmmi_asks_for(what, "dense") && !spmmi_asks_for(what, "cvse")) {
-        consider_pairs(block, device->threads, choice, &entries);
-    }
-    if (!named || spmmi_asks_for(what, "panels")) {
-        panels = panels_of(device, block, what, entries, &choice->width);
-    }
-    if (spmmi_asks_for(what, "panels")) {
-        choice->format = SPMM_SAMPLER_PANELS;
-        return SPMM_OK;
-    }
     if (what->type != SPMM_R_64F && !spmmi_asks_for(what, "dense")) {
         SPMM_TRY(consider_tiles(device, block, what, choice, &time));
     }
     if (spmmi_asks_for(what, "dense")) {
         choice->format = SPMM_SAMPLER_DENSE;
         return SPMM_OK;
-    }
-    if (!named && block->n_cols <= INT32_MAX / SPMM_SDDMM_BATCH_ROWS && panels < ahead * time) {
-        time           = panels;
-        choice->format = SPMM_SAMPLER_PANELS;
     }
     if (!named && is_half(what) && spmmi_sddmm_has_squares(block)) {
         const double squares = time_of_squares(device, block, what);

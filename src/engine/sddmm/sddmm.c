@@ -21,7 +21,7 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
     const bool    named = !spmmi_candidate_is_auto(what->kernel);
     const bool    tiles = spmmi_asks_for(what, "cvse");
     const bool    half = spmm_type_size(what->type) == 2, dense = spmmi_asks_for(what, "dense");
-    const bool    mma = tiles || dense || (spmmi_asks_for(what, "panels") && half);
+    const bool    mma = tiles || dense;
 
     if (spmmi_is_complex(what->type)) {
         return spmmi_fail(err, SPMM_ERR_UNSUPPORTED,
@@ -32,12 +32,11 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "S must have the type of X and Y, or 32f where they are 16f or 16bf");
     }
-    if (named && !spmmi_asks_for(what, "csr") && !spmmi_asks_for(what, "panels") &&
-        !spmmi_asks_for(what, "rectangles") && !tiles && !dense) {
+    if (named && !spmmi_asks_for(what, "csr") && !spmmi_asks_for(what, "rectangles") && !tiles &&
+        !dense) {
         return spmmi_fail(
             err, SPMM_ERR_ARGUMENT,
-            "there is no SDDMM kernel \"%.40s\": csr, panels, rectangles, cvse, dense "
-            "or auto",
+            "there is no SDDMM kernel \"%.40s\": csr, rectangles, cvse, dense or auto",
             what->kernel);
     }
     if (tiles && what->type == SPMM_R_64F) {
@@ -61,7 +60,6 @@ spmm_status_t spmmi_sampler_check(const spmm_device_t *device, const spmm_sampli
 const char *spmmi_sampler_kernel(const spmm_sampler_t *sampler)
 {
     static const char *const name[] = {[SPMM_SAMPLER_CSR]        = "csr",
-                                       [SPMM_SAMPLER_PANELS]     = "panels",
                                        [SPMM_SAMPLER_RECTANGLES] = "rectangles",
                                        [SPMM_SAMPLER_CVSE]       = "cvse",
                                        [SPMM_SAMPLER_DENSE]      = "dense"};
@@ -110,9 +108,6 @@ static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *ar
     switch (s->format) {
     case SPMM_SAMPLER_CSR:
         return spmmi_cuda_sddmm_tasks(&s->tasks, args, stream);
-    case SPMM_SAMPLER_PANELS:
-        return s->batches.rows > 1 ? spmmi_cuda_sddmm_batches(&s->batches, args, stream)
-                                   : spmmi_cuda_sddmm_panels(&s->batches, args, stream);
     case SPMM_SAMPLER_RECTANGLES:
         return spmmi_cuda_sddmm_rectangles(&s->rectangles, args, stream);
     case SPMM_SAMPLER_DENSE:
@@ -128,7 +123,6 @@ static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *ar
 static void run_cpu(const spmm_sampler_t *s, const spmm_sddmm_args_t *args)
 {
     spmmi_cpu_sddmm_tiles(&s->tiles, args);
-    spmmi_cpu_sddmm_batches(&s->batches, args);
     spmmi_cpu_sddmm_rectangles(&s->rectangles, args);
     spmmi_cpu_sddmm_tasks(&s->tasks, args);
     spmmi_cpu_sddmm_squares(&s->squares, args);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.h
  *  SDDMM of one block: dot products of rows of X and Y at the entries of a mask (vectorSparse,
- *  section 6).  Five formats of a mask:
+ *  section 6).  Four formats of a mask:
  *
  *    csr     tasks of up to 8 entries of one row, for 8 lanes that share every product (section 6.1
  *            shares rows likewise); all types
- *    panels  by panels of columns whose rows of Y fit the L1 of a multiprocessor: in FP32 and FP64
- *            batches like those tasks, in 16 bits of 32 entries, or pairs of them, in up to 8 rows,
- *            on tensor cores
  *    rectangles  of rows and columns, as large as shared memory holds lines of their rows of X and
  *            Y by tensor maps; a lane has up to 8 entries of a row, in 16 bits a warp has batches
  *            of 32 in up to 8 rows, on tensor cores; all types
@@ -31,7 +28,6 @@ enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
 
 typedef enum {
     SPMM_SAMPLER_CSR,
-    SPMM_SAMPLER_PANELS,
     SPMM_SAMPLER_RECTANGLES,
     SPMM_SAMPLER_CVSE,
     SPMM_SAMPLER_DENSE
@@ -44,7 +40,6 @@ typedef struct {
     int32_t                 height; /**< of windows of cvse, else 0 */
     int64_t                 nnz, vectors;
     spmm_sddmm_tasks_t      tasks;                      /**< arrays on the device; of csr */
-    spmm_sddmm_batches_t    batches;                    /**< likewise; of panels */
     spmm_sddmm_rectangles_t rectangles;                 /**< likewise; of rectangles */
     spmm_sddmm_tiles_t      tiles;                      /**< likewise; of cvse */
     spmm_sddmm_squares_t    squares;                    /**< likewise; of dense */
@@ -57,7 +52,7 @@ typedef struct {
 typedef struct {
     spmm_type_t type, s_type;
     int64_t     k;
-    const char *kernel; /**< "csr", "panels", "rectangles", "cvse", "dense"; NULL or "auto": by the
+    const char *kernel; /**< "csr", "rectangles", "cvse", "dense"; NULL or "auto": by the
                              model of choose.c */
 } spmm_sampling_t;
 
@@ -95,8 +90,7 @@ spmm_status_t spmmi_place_values(const spmm_device_t *device, const spmm_place_a
 typedef struct {
     spmm_sampler_format_t format;
     int32_t               height; /**< of windows of cvse; rows of a rectangle */
-    int32_t               width;  /**< columns of a panel or a rectangle */
-    int32_t               pair;   /**< of panels: 2 where pairs of rows share columns, else 1 */
+    int32_t               width;  /**< columns of a rectangle */
 } spmm_sampler_choice_t;
 
 /** The format that @p what asks for, else the one with the shortest predicted time.
@@ -106,39 +100,7 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_choice_t *choice);
 
-/* panels.c, formats.c and squares.c: the formats on the host. */
-
-/** (row, panel) pairs that have entries, of panels of @p width columns. */
-int64_t spmmi_sddmm_count_segments(const spmm_csr_t *block, int32_t width, int threads);
-
-/** Columns of two successive rows that have an entry in either, of all such pairs of rows. */
-int64_t spmmi_sddmm_count_pairs(const spmm_csr_t *block, int threads);
-
-/** Entries, or pairs of them, by panels of @p width columns, then rows, then columns. */
-typedef struct {
-    int64_t  count;
-    int32_t  n_panels, height;
-    int32_t *entry; /**< [count * height] of the block; of a pair -1: none */
-    int32_t *row;   /**< [count] of the block, of a pair the first */
-} spmm_sddmm_sequence_t;
-
-/** @param[in] height  2: pairs, else 1 */
-spmm_status_t spmmi_sddmm_make_sequence(spmm_env_t *env, const spmm_csr_t *block, int32_t width,
-                                        int32_t height, spmm_sddmm_sequence_t *sequence);
-void          spmmi_sddmm_free_sequence(spmm_sddmm_sequence_t *sequence);
-
-typedef struct {
-    int32_t  n_batches, size, rows, height;
-    int32_t *row, *entry, *place; /**< as in spmm_sddmm_batches_t */
-} spmm_sddmm_batch_list_t;
-
-/** Cut @p sequence into batches.
- *  @param[in] place  as in spmmi_sampler_create() */
-spmm_status_t spmmi_sddmm_make_batches(spmm_env_t *env, const spmm_csr_t *block,
-                                       const spmm_sddmm_sequence_t *sequence, const int64_t *place,
-                                       int32_t size, int32_t rows,
-                                       spmm_sddmm_batch_list_t *batches);
-void          spmmi_sddmm_free_batches(spmm_sddmm_batch_list_t *batches);
+/* formats.c and squares.c: the formats on the host. */
 
 typedef struct {
     int32_t  n_tasks;

@@ -164,7 +164,7 @@ spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
     if (!spmmi_sddmm_has_squares(block)) {
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
                           "a mask with %d rows and %d columns on rank %d: the SDDMM kernel dense "
-                          "counts up to 2^31 - %d of each; use csr, panels or cvse",
+                          "counts up to 2^31 - %d of each; use csr or cvse",
                           (int)block->n_rows, (int)block->n_cols, env->rank, BAND + 1);
     }
     nnz = spmmi_csr_nnz(block);
@@ -177,7 +177,7 @@ spmm_status_t spmmi_sddmm_make_squares(spmm_env_t *env, const spmm_csr_t *block,
         spmmi_free(count);
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
                           "a mask with entries in %" PRId64 " squares on rank %d: the SDDMM kernel "
-                          "dense takes fewer than 2^30; use csr, panels or cvse",
+                          "dense takes fewer than 2^30; use csr or cvse",
                           n_squares, env->rank);
     }
     shortens       = may_shorten(n_squares, nnz);

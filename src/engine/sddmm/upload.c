@@ -87,45 +87,6 @@ static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, cons
     return place == NULL ? SPMM_OK : upload_place(s, place);
 }
 
-static spmm_status_t upload_batches(spmm_sampler_t *s, const spmm_sddmm_batch_list_t *list)
-{
-    const int64_t places = (int64_t)list->n_batches * list->size;
-
-    s->batches.n_batches = list->n_batches;
-    s->batches.size      = list->size;
-    s->batches.rows      = list->rows;
-    s->batches.height    = list->height;
-    SPMM_TRY(upload(s, list->row, (int64_t)list->n_batches * list->rows, &s->batches.row));
-    SPMM_TRY(upload(s, list->entry, places, &s->batches.entry));
-    return upload(s, list->place, places * list->height, &s->batches.place);
-}
-
-static spmm_status_t make_panels(spmm_sampler_t *s, const spmm_csr_t *block,
-                                 const spmm_sampler_choice_t *choice, bool half,
-                                 const int64_t *place)
-{
-    const int32_t           size = half ? SPMM_SDDMM_BATCH : SPMM_SDDMM_TASK;
-    const int32_t           rows = half ? SPMM_SDDMM_BATCH_ROWS : 1;
-    spmm_sddmm_sequence_t   sequence;
-    spmm_sddmm_batch_list_t list;
-    spmm_status_t           status;
-
-    if (block->n_cols > INT32_MAX / rows) { /* entries hold rows * column + row */
-        return spmmi_fail(&s->device->env->err, SPMM_ERR_RANGE,
-                          "a mask with %d columns on rank %d: the SDDMM kernel panels takes fewer "
-                          "than 2^28 in 16 bits; use csr or cvse",
-                          (int)block->n_cols, s->device->env->rank);
-    }
-    SPMM_TRY(
-        spmmi_sddmm_make_sequence(s->device->env, block, choice->width, choice->pair, &sequence));
-    status = spmmi_sddmm_make_batches(s->device->env, block, &sequence, place, size, rows, &list);
-    spmmi_sddmm_free_sequence(&sequence);
-    SPMM_TRY(status);
-    status = upload_batches(s, &list);
-    spmmi_sddmm_free_batches(&list);
-    return status;
-}
-
 static spmm_status_t upload_squares(spmm_sampler_t *s, const spmm_csr_t *block,
                                     const spmm_sddmm_square_list_t *list)
 {
@@ -213,8 +174,6 @@ spmm_status_t spmmi_sampler_make_format(spmm_sampler_t *s, const spmm_csr_t *blo
     switch (choice.format) {
     case SPMM_SAMPLER_CSR:
         return make_tasks(s, block, place);
-    case SPMM_SAMPLER_PANELS:
-        return make_panels(s, block, &choice, spmm_type_size(what->type) == 2, place);
     case SPMM_SAMPLER_RECTANGLES:
         return make_rectangles(s, block, &choice, spmm_type_size(what->type) == 2, place);
     case SPMM_SAMPLER_DENSE:

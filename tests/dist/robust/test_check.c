@@ -190,7 +190,7 @@ static spmm_status_t sddmm_kernel(bool odd)
     spmm_sddmm_plan_t   *made = NULL;
     spmm_status_t        status;
 
-    o.kernel = odd ? "panels" : "csr";
+    o.kernel = odd ? "rectangles" : "csr";
     status   = spmm_sddmm_plan_create(A, N, &o, &made);
     (void)spmm_sddmm_plan_destroy(&made);
     return status;
@@ -262,7 +262,7 @@ static const struct {
     {write_path, "rank %d has path = \"/nonexistent/b\"", true},
     {resync, "rank %d calls spmm_plan_resync() where rank 0 calls spmm_matrix_update_values()",
      false},
-    {sddmm_kernel, "rank %d has kernel = \"panels\" and rank 0 kernel = \"csr\"", true},
+    {sddmm_kernel, "rank %d has kernel = \"rectangles\" and rank 0 kernel = \"csr\"", true},
     {sddmm_k, "spmm_sddmm: rank %d has k = 2 and rank 0 k = 3", false},
     {sddmm_alpha, "spmm_sddmm: rank %d has alpha = 2 and rank 0 alpha = 1", false},
     {sddmm_ld, "spmm_sddmm: rank %d has ldy = 5 and rank 0 ldy = 4", false},

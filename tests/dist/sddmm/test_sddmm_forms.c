@@ -70,96 +70,6 @@ static void test_squares(void **state)
     }
 }
 
-/* Every entry is in one batch, in the row and place that are its own. */
-static void check_batches(const spmm_csr_t *block, const spmm_sddmm_sequence_t *sequence,
-                          const int64_t *place, int32_t size, int32_t rows)
-{
-    const int32_t           nnz = (int32_t)spmmi_csr_nnz(block), degree = nnz / block->n_rows;
-    const int32_t           height = sequence->height;
-    int32_t                *seen   = calloc((size_t)nnz, sizeof *seen);
-    spmm_sddmm_batch_list_t batches;
-
-    spmm_assert_ok(
-        spmmi_sddmm_make_batches(&spmm_test_env, block, sequence, place, size, rows, &batches));
-    assert_true(batches.n_batches >= nnz / size && batches.n_batches < nnz);
-    for (int64_t at = 0; at < (int64_t)batches.n_batches * size * height; at++) {
-        const int32_t entry = batches.entry[at / height], h = (int32_t)(at % height);
-
-        assert_true(entry >= 0 || at / height % size > 0); /* none is empty */
-        if (entry >= 0 && batches.place[at] >= 0) {
-            const int32_t e = nnz - 1 - batches.place[at];
-
-            assert_int_equal(batches.row[at / height / size * rows + entry % rows + h], e / degree);
-            assert_int_equal(entry / rows, block->col_idx[e]);
-            assert_int_equal(seen[e]++, 0);
-        }
-    }
-    for (int32_t e = 0; e < nnz; e++) {
-        assert_int_equal(seen[e], 1);
-    }
-    for (int64_t at = 0; at < (int64_t)batches.n_batches * rows; at++) {
-        assert_in_range(batches.row[at], 0, block->n_rows - 1); /* also past the last one */
-    }
-    spmmi_sddmm_free_batches(&batches);
-    free(seen);
-}
-
-static void test_batches(void **state)
-{
-    enum { N = 40, DEGREE = 13, NNZ = N * DEGREE };
-    int64_t    row_ptr[N + 1], place[NNZ];
-    int32_t    col[NNZ];
-    spmm_csr_t block = {.n_rows = N, .n_cols = 2 * N, .row_ptr = row_ptr, .col_idx = col};
-    spmm_sddmm_sequence_t sequence;
-
-    for (int i = 0; i <= N; i++) {
-        row_ptr[i] = (int64_t)i * DEGREE;
-    }
-    for (int e = 0; e < NNZ; e++) {
-        col[e]   = e / DEGREE % 5 + e % DEGREE * 6;
-        place[e] = NNZ - 1 - e;
-    }
-    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, 1, &sequence));
-    assert_int_equal(sequence.n_panels, 4);
-    assert_int_equal(sequence.count, NNZ);
-    for (int s = 1; s < NNZ; s++) { /* panels, rows and columns ascend */
-        const int32_t a = sequence.entry[s - 1], b = sequence.entry[s];
-
-        assert_int_equal(sequence.row[s], b / DEGREE);
-        assert_true(col[a] / 25 < col[b] / 25 || (col[a] / 25 == col[b] / 25 && a < b));
-    }
-    check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
-    check_batches(&block, &sequence, place, SPMM_SDDMM_TASK, 1);
-    assert_int_equal(spmmi_sddmm_count_segments(&block, 25, 1), 3 * N + N * 2 / 5);
-    spmmi_sddmm_free_sequence(&sequence);
-}
-
-/* Two rows that share three of five columns, and one without a second. */
-static void test_pairs(void **state)
-{
-    enum { N = 39, DEGREE = 10, NNZ = N * DEGREE };
-    int64_t               row_ptr[N + 1], place[NNZ];
-    int32_t               col[NNZ];
-    spmm_csr_t            block = {.n_rows = N, .n_cols = 80, .row_ptr = row_ptr, .col_idx = col};
-    spmm_sddmm_sequence_t sequence;
-
-    for (int i = 0; i <= N; i++) {
-        row_ptr[i] = (int64_t)i * DEGREE;
-    }
-    for (int e = 0; e < NNZ; e++) {
-        col[e]   = e % DEGREE * 8 + (e % 5 < 2 ? 2 * (e / DEGREE % 2) : 1);
-        place[e] = NNZ - 1 - e;
-    }
-    spmm_assert_ok(spmmi_sddmm_make_sequence(&spmm_test_env, &block, 25, 2, &sequence));
-    assert_int_equal(sequence.count, N / 2 * DEGREE * 7 / 5 + DEGREE);
-    assert_int_equal(spmmi_sddmm_count_pairs(&block, 1), sequence.count);
-    assert_int_equal(sequence.row[1], 0);
-    assert_int_equal(sequence.entry[2], -1); /* column 2 is of the second row alone */
-    assert_int_equal(sequence.entry[3], DEGREE);
-    check_batches(&block, &sequence, place, SPMM_SDDMM_BATCH, SPMM_SDDMM_BATCH_ROWS);
-    spmmi_sddmm_free_sequence(&sequence);
-}
-
 /* Rows past the edge of a band are counted in 32 bits. */
 static void test_tall_squares(void **state)
 {
@@ -366,5 +276,5 @@ static void test_devices(void **state)
     }
 }
 
-SPMM_TESTS(test_orders, test_squares, test_tall_squares, test_batches, test_pairs, test_rectangles,
-           test_full_rectangles, test_many_rectangles, test_devices);
+SPMM_TESTS(test_orders, test_squares, test_tall_squares, test_rectangles, test_full_rectangles,
+           test_many_rectangles, test_devices);
