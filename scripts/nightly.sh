@@ -62,7 +62,8 @@ step_coverage() {
 
 # libarcher tells ThreadSanitizer of OpenMP's barriers; Open MPI, not compiled for it, is left out.
 step_tsan() {
-    local tests=(test_concurrent test_plan_threads test_stress test_assemble test_reorder) archer
+    local tests=(test_concurrent test_plan_threads test_stress test_assemble test_reorder
+        test_partition_metis) archer
     archer=$(find /usr/lib -name libarcher.so 2>/dev/null | head -n 1)
     [ -n "$archer" ] || { echo "no libarcher.so: install libomp-dev"; return 1; }
     build tsan --target "${tests[@]}" || return

@@ -176,17 +176,7 @@ spmm_status_t bell_open(const bench_operands_t *o, int32_t size, bell_t **bell)
     }
     if (status == SPMM_OK) {
         made->device = device;
-        status       = spmmi_device_upload(
-                  device, l.col, (size_t)l.n_block_rows * (size_t)l.width * sizeof *l.col, &made->col);
-    }
-    if (status == SPMM_OK) {
-        status = spmmi_device_upload(device, l.values,
-                                     (size_t)o->block->n_rows * (size_t)l.width * (size_t)size *
-                                         sizeof *l.values,
-                                     &made->values);
-    }
-    if (status == SPMM_OK) {
-        status = describe(made, o, &l);
+        status       = upload(made, o, &l);
     }
     spmmi_free_all(l.col, l.values);
     if (status != SPMM_OK) {

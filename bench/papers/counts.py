@@ -10,7 +10,7 @@ import argparse
 from published import table
 
 IBD = 8.0  # Acc-SpMM, section 3.5: above, windows are balanced
-ORDERS = ("none", "acc", "rabbit", "louvain", "lsh16", "lsh64", "metis", "rcm", "affinity")
+ORDERS = ("none", "acc", "rabbit", "affinity")
 
 
 def columns(path, names):

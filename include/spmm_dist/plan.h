@@ -45,8 +45,7 @@ typedef struct {
     const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
                                        "auto" (NULL): on GPUs "sorted" or "affinity", where that may
                                        save more time in @p executes products than ordering costs;
-                                       "none"; "affinity", "sorted", "tiles", "rcm" and "metis":
-                                       always */
+                                       "none"; "affinity" and "sorted": always */
     int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
                                        can pay in so many, and finding the fastest engine takes no
                                        more than 5 % of what they will, or 25 % where engines are

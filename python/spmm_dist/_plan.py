@@ -59,8 +59,7 @@ class Plan(Resource):
     imbalance : float
         Of metis and ptscotch: allowed max / mean entries per rank; 0: 1.03.
     engine, transport, schedule, reorder : str
-        "auto", or a name that `components` lists (reorder: "none", "affinity", "sorted",
-        "tiles", "rcm", "metis").
+        "auto", or a name that `components` lists (reorder: "none", "affinity" or "sorted").
     executes : int
         Products to come, which pay for ordering and measuring; 0: 1000.
     tune : {"use", "before", "none"}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 LABEL driver INCLUDE bench/papers SOURCES bench/papers/order_walk.c
-   bench/papers/order_louvain.c bench/papers/order_lsh.c */
+/* test: RANKS 1 LABEL driver INCLUDE bench/papers SOURCES bench/papers/order_walk.c */
 /** @file test_orders.c  Published orders of rows: groups of rows with the same columns, dealt out
  *  over the matrix, come together again, so that windows have no more pairs than they must;
  *  patterns without structure and rows without entries are no trouble. */
@@ -11,9 +10,7 @@
 
 enum { GROUPS = 48, GROUP = 8, N = GROUPS * GROUP };
 
-static const spmm_reorderer_t *const orders[] = {&bench_order_acc, &bench_order_rabbit,
-                                                 &bench_order_louvain, &bench_order_lsh16,
-                                                 &bench_order_lsh64};
+static const spmm_reorderer_t *const orders[] = {&bench_order_acc, &bench_order_rabbit};
 enum { N_ORDERS = sizeof orders / sizeof orders[0] };
 
 /* Pairs at height 8 of the rows in the order of @p method, whose result is a permutation. */

@@ -20,7 +20,7 @@ def options_of(rng, dtype):
     options = {
         "op": str(pick(["n", "t", "h"])), "layout": str(pick(["row", "col"])),
         "partition": str(pick(PARTITIONS)), "imbalance": float(pick([0.0, 1.1])),
-        "reorder": str(pick(["auto", "none", "rcm", "affinity", "sorted", "tiles"])),
+        "reorder": str(pick(["auto", "none", "affinity", "sorted"])),
         "transport": str(pick(["auto", "mpi-host"])), "engine": str(pick(["auto", "csr-cpu"])),
         "compute": str(pick(["auto", "64f" if dtype in ("float64", "complex128") else "32f"])),
         "executes": int(pick([0, 5])), "seed": int(rng.integers(100)),

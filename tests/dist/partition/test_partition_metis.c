@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* What METIS is for, its limits, and the choice of auto. */
+#define _POSIX_C_SOURCE 200809L /* sigaction() */
+
+#include <pthread.h>
+#include <signal.h>
 
 #include "partition/metis/graph.h"
+#include "partition/metis/parts.h"
 #include "partition/partition.h"
 #include "test_main.h"
 #include "test_matrix.h"
@@ -254,9 +259,70 @@ static void test_auto_says_why(void **state)
 }
 
 #ifdef SPMM_HAVE_METIS
+enum { CALLERS = 4, PARTS = 8 };
+
+/** A graph cut by a thread of its own, as contexts of several threads do. */
+typedef struct {
+    spmm_env_t                env;
+    const spmm_metis_graph_t *graph;
+    idx_t                    *part;
+    spmm_status_t             status;
+} caller_t;
+
+static void *call(void *self)
+{
+    static const spmm_partition_options_t options = {.imbalance = 1.03, .seed = 1};
+    caller_t                             *c       = self;
+
+    c->status = spmmi_metis_parts(&c->env, &options, c->graph, PARTS, c->part);
+    return NULL;
+}
+
+static caller_t new_caller(const spmm_metis_graph_t *graph)
+{
+    return (caller_t){.env   = spmm_test_env,
+                      .graph = graph,
+                      .part  = malloc((size_t)graph->n_vertices * sizeof(idx_t))};
+}
+
+/* METIS is called by one thread at a time: others change no part, and no handler of a signal is
+ * left behind. */
+static void test_callers(void **state)
+{
+    spmm_matrix_t     *A = generate("rmat:scale=11,degree=6");
+    spmm_metis_graph_t graph;
+    struct sigaction   before, after;
+    caller_t           alone, caller[CALLERS];
+    pthread_t          thread[CALLERS];
+
+    assert_int_equal(sigaction(SIGTERM, NULL, &before), 0);
+    spmm_assert_ok(spmmi_metis_graph_create(A, PARTS, INT32_MAX / 4, &graph));
+    if (spmm_test_env.rank == 0) { /* which has the graph */
+        alone = new_caller(&graph);
+        (void)call(&alone);
+        spmm_assert_ok(alone.status);
+        for (int k = 0; k < CALLERS; k++) {
+            caller[k] = new_caller(&graph);
+            assert_int_equal(pthread_create(&thread[k], NULL, call, &caller[k]), 0);
+        }
+        for (int k = 0; k < CALLERS; k++) {
+            assert_int_equal(pthread_join(thread[k], NULL), 0);
+            spmm_assert_ok(caller[k].status);
+            assert_memory_equal(caller[k].part, alone.part,
+                                (size_t)graph.n_vertices * sizeof(idx_t));
+            free(caller[k].part);
+        }
+        free(alone.part);
+    }
+    spmmi_metis_graph_free(&graph);
+    spmmi_matrix_free(A);
+    assert_int_equal(sigaction(SIGTERM, NULL, &after), 0);
+    assert_true(after.sa_handler == before.sa_handler);
+}
+
 SPMM_TESTS(test_shuffled_grid, test_rectangular, test_heavy_row, test_same_seed_same_parts,
            test_too_large, test_auto_beyond_metis, test_large_in_two, test_auto_takes_block,
-           test_auto_says_why);
+           test_auto_says_why, test_callers);
 #else
 SPMM_TESTS(test_missing, test_auto_takes_block, test_auto_says_why);
 #endif

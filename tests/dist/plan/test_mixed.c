@@ -98,7 +98,7 @@ static void draw_options(mixed_t *m)
     }
     o->partition = NAME(m, "block", "metis", "auto", "one", "ptscotch");
     o->engine    = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
-    o->reorder   = NAME(m, "affinity", "sorted", "tiles", "rcm", "metis");
+    o->reorder   = NAME(m, "affinity", "sorted");
     o->schedule =
         NAME(m, "chunks2", "chunks4", "merged", "merged2", "halo-first", "allgather", "overlap");
     o->levels          = NAME(m, "node", "flat");

@@ -92,7 +92,7 @@ static void test_engines(void **state)
                              .alpha     = 1.0,
                              .beta      = 1.0,
                              .engine    = "bittcf",
-                             .reorder   = "rcm"};
+                             .reorder   = "affinity"};
     product_t       half  = p;
 
     half.engine  = NULL;

@@ -188,7 +188,7 @@ static void test_reorder(void **state)
     walk.options.reorder = "affinity";
     walk.options.engine  = "dmma";
     sweep(&walk);
-    walk.options.reorder = "rcm";
+    walk.options.reorder = "affinity";
     walk.options.op      = SPMM_OP_T;
     sweep(&walk);
 }

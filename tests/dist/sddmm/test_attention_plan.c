@@ -241,7 +241,7 @@ static void test_mistakes(void **state)
     refuse(&m, 1, 0, NULL, SPMM_ERR_ARGUMENT);
     refuse(&m, 1, 12, "windows", SPMM_ERR_UNSUPPORTED);
     refuse(&m, 1, 136, "windows", SPMM_ERR_UNSUPPORTED);
-    refuse(&m, 1, 16, "tiles", SPMM_ERR_ARGUMENT);
+    refuse(&m, 1, 16, "bricks", SPMM_ERR_ARGUMENT);
     assert_int_equal(spmm_matrix_destroy(&m.A), SPMM_ERR_ARGUMENT); /* a plan is alive */
     free_blocks(&b);
     spmm_assert_ok(spmm_attention_plan_destroy(&plan));
