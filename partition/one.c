@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file one.c  All rows, and the columns that they use, on the first rank: where exchanging takes
- *  longer than working alone (option use_fewer_ranks). */
+ *  longer than working alone. */
 #include <string.h>
 
 #include "partition/partitioners.h"

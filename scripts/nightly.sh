@@ -18,8 +18,8 @@
 #              SPMM_MATRIX_DIR; SPMM_PRODUCT_SHARE=K/N makes share K of N of them
 #   petsc      PETSc's own tests of matrices and solvers with its type aij and with the plugin's:
 #              list of verdicts in build/nightly/own_tests_real.tsv and own_tests_complex.tsv
-#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM,
-#              new values and column groups verified
+#   nodes      1 to 4 nodes of 1 to 4 ranks, in network namespaces: products of all kinds, SDDMM
+#              and new values verified
 #   cuda       all but tests compiled for each of 8.0, 8.9, 9.0, 10.0 and 12.0 without a warning, as
 #              far as the toolkit has them; nothing of it runs
 #   debian     packages of packaging/debian, and what lintian says of them

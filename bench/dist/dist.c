@@ -44,7 +44,6 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.schedule                       = v->schedule;
     o.cover                          = v->cover;
     o.executes                       = c->bench->options.executes;
-    o.tune                           = c->bench->options.tune;
     o.graph                          = v->graph;
     o.profile                        = !v->graph;
     return spmm_plan_create(c->A, c->n, &o, plan);
@@ -177,7 +176,6 @@ static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_pla
                              .transport   = plan->stats.transport,
                              .times       = no_times()};
 
-    dist_settle(c->bench, plan, run_ours, &ours);
     dist_must(c->bench, spmm_plan_get_stats(plan, &s), "stats");
     dist_join_names(c->bench, s.engine, engine, sizeof engine);
     dist_join_names(c->bench, s.halo_engine, halo_engine, sizeof halo_engine);

@@ -77,8 +77,6 @@ double dist_time_host(void);
 double dist_time(const dist_bench_t *b, dist_run_t run, void *self);
 /** Wall time of a loop of iterations over their number, largest over ranks, in ms.  Collective. */
 double dist_time_loop(const dist_bench_t *b, dist_run_t run, void *self);
-/** Products until all ranks of @p plan know their engines.  Collective. */
-void dist_settle(const dist_bench_t *b, spmm_plan_t *plan, dist_run_t run, void *self);
 /** The phases of @p plan, which profiles, on this rank into @p own: those of the last of some
  *  products in a row, with the host ahead.  Collective. */
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,

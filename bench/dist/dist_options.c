@@ -31,9 +31,6 @@ void dist_print_help(FILE *out)
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [5]\n"
         "  --seed S             of generated matrices and B [0]\n"
-        "  --tuning WHEN        engines are chosen before the first product, by use (then "
-        "products\n"
-        "                       are made until they stay) or none [before]\n"
         "  --executes K         products in which the variants' plan time is to pay [1000]\n"
         "  --nccl-ctas K        most thread blocks of the library's exchange over NCCL\n"
         "  --set NAME           first column of every row [-]\n"
@@ -174,7 +171,6 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
         {"seed", 0, DRIVER_SEED, .to = &o->seed},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = INT64_MAX},
-        {"tuning", 0, DRIVER_NAME, .to = &o->tune},
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"set", 0, DRIVER_NAME, .to = &o->set},
         {"out", 0, DRIVER_NAME, .to = &o->out},
@@ -188,7 +184,6 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
                                     .width      = {128},
                                     .type       = SPMM_R_32F,
                                     .partition  = "block",
-                                    .tune       = "before",
                                     .set        = "-",
                                     .warmup     = 5,
                                     .iterations = 20};

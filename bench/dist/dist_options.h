@@ -34,7 +34,6 @@ typedef struct {
     spmm_type_t    type;
     spmm_compute_t compute;
     const char    *partition, *partition_dir; /**< dir: files NAME.RANKS.part or .part.gz; NULL */
-    const char    *tune;                      /**< option of plans */
     const char    *out, *set;                 /**< file, NULL: stdout; first column of every row */
     int64_t        warmup, iterations, nccl_ctas, executes;
     uint64_t       seed;

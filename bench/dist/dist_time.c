@@ -13,7 +13,6 @@ enum {
     PHASE_RUNS  = 11,
     PHASE_LEAD  = 6, /* copies: 0.4 ms on an H200 */
     PHASE_CHAIN = 3, /* products, of which the last one is looked at */
-    SETTLE_RUNS = 4  /* between two questions whether the engines stay */
 };
 
 static double host_ms; /* of dist_time_own() */
@@ -143,26 +142,6 @@ static double mean(const dist_bench_t *b, double value)
 
     MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_DOUBLE, MPI_SUM, b->job.comm);
     return sum[1] > 0.0 ? sum[0] / sum[1] : NAN;
-}
-
-/* With the host ahead, as in a program's loop. */
-void dist_settle(const dist_bench_t *b, spmm_plan_t *plan, dist_run_t run, void *self)
-{
-    int waits;
-
-    do {
-        spmm_plan_stats_t s = {.struct_size = sizeof s};
-
-        lead(b, PHASE_LEAD);
-        for (int k = 0; k < SETTLE_RUNS; k++) {
-            run(self);
-        }
-        synchronize(b);
-        dist_must(b, spmm_plan_get_stats(plan, &s), "stats");
-        waits = s.tuned_since == 0;
-        MPI_Allreduce(MPI_IN_PLACE, &waits, 1, MPI_INT, MPI_MAX, b->job.comm);
-    } while (waits);
-    dist_must(b, spmm_plan_resync(plan), "a plan whose engines stay");
 }
 
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,

@@ -290,11 +290,10 @@ def measure(runs, options):
     without what is compared with, nor options that it may not have."""
     others = ["--no-baselines"] if options.bare else []
     for kind, widths in options.case:
-        runs.one(options.build, kind, widths, options.matrix, ["--tuning", "use"])
-        runs.two(options.build, kind, widths, options.matrix, ["--tuning", "use", *others])
+        runs.one(options.build, kind, widths, options.matrix, [])
+        runs.two(options.build, kind, widths, options.matrix, others)
         if options.also:
-            runs.also(options.build, kind, widths, options.matrix,
-                      ["--tuning", "use", "--no-baselines"])
+            runs.also(options.build, kind, widths, options.matrix, ["--no-baselines"])
         if options.old:
             runs.one(options.old, kind, widths, options.matrix, [])
             runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])

@@ -91,19 +91,20 @@ static spmm_status_t number(void *self)
 /* The local block, as the plan multiplies it. */
 static spmm_status_t multiply(void *self)
 {
-    bench_t              *b = self;
-    const spmm_operands_t x = {.n       = b->n,
-                               .alpha   = {.re = 1.0},
-                               .B       = b->B,
-                               .ldb     = b->n,
-                               .C       = b->C,
-                               .ldc     = b->n,
-                               .ab_type = b->type,
-                               .c_type  = b->type,
-                               .layout  = SPMM_LAYOUT_ROW,
-                               .stream  = b->stream};
+    bench_t              *b     = self;
+    const spmm_block_t   *local = &b->plan->blocks.local;
+    const spmm_operands_t x     = {.n       = b->n,
+                                   .alpha   = {.re = 1.0},
+                                   .B       = b->B,
+                                   .ldb     = b->n,
+                                   .C       = b->C,
+                                   .ldc     = b->n,
+                                   .ab_type = b->type,
+                                   .c_type  = b->type,
+                                   .layout  = SPMM_LAYOUT_ROW,
+                                   .stream  = b->stream};
 
-    return spmmi_block_multiply(&b->plan->blocks.local, &x, 0, true);
+    return local->engine->execute(local->format, &x);
 }
 
 /* Seconds of one of @p calls. */
@@ -169,7 +170,6 @@ static void with_plan(bench_t *b, spmm_matrix_t *A, const char *name, const char
 
     o.engine    = engine;
     o.partition = "block";
-    o.tune      = "before";
     o.graph     = graph;
     if (spmm_plan_create(A, b->n, &o, &b->plan) != SPMM_OK) {
         (void)fprintf(stderr, "bench_fixed: %s: %s\n", name, spmm_last_error(b->ctx));

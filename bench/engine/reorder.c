@@ -5,8 +5,9 @@
  *      bench_reorder [--only METHOD] MATRIX... > TABLE.tsv
  *
  *  The orders of the library and those of Acc-SpMM; METHOD sample has the ratios alone, as a sample
- *  gives them of order `sorted`.  One line per matrix and method, tab-separated: MeanNNZTC (entries per 8x8 TC block), (window, active column)
- *  pairs at heights 8 and 16, their ratio to those of the file's order, CPU seconds of all threads.
+ *  gives them of order `sorted`.  One line per matrix and method, tab-separated: MeanNNZTC (entries
+ *  per 8x8 TC block), (window, active column) pairs at heights 8 and 16, their ratio to those of
+ *  the file's order, CPU seconds of all threads.
  *  A method that cannot take a matrix has no line; stderr says why.
  */
 #include <inttypes.h>

@@ -114,10 +114,8 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
         for (int e = 0; e < spmmi_n_engines; e++) {
             const spmm_engine_ops_t *engine = spmmi_engines[e];
             /* Builds without CUDA say no for these, but know their models. */
-            const bool half = r->type == SPMM_R_16F || r->type == SPMM_R_16BF;
             const bool known =
                 strcmp(engine->name, "cusparse") == 0 ||
-                (strcmp(engine->name, "cusparse-bell") == 0 && half) ||
                 (r->layout == SPMM_LAYOUT_COL && strcmp(engine->name, "strips") == 0) ||
                 (r->layout == SPMM_LAYOUT_ROW &&
                  (strcmp(engine->name, "csr-gpu") == 0 || strcmp(engine->name, "dense") == 0));

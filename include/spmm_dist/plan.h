@@ -31,8 +31,11 @@ typedef struct {
     double         imbalance;   /**< of metis and ptscotch: allowed max / mean entries per rank;
                                      0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest of the best predicted and
-                                     cusparse, as far as @p executes pays for it, found as @p tune
-                                     says; on CPUs the least predicted time */
+                                     cusparse, as far as @p executes pays for it, measured while the
+                                     plan is made, or in an earlier plan with the same pattern,
+                                     types and n on such a device, which files of $SPMM_CACHE_DIR
+                                     remember unless SPMM_REMEMBER=0; on CPUs the least predicted
+                                     time */
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and schedule are then chosen by the model
@@ -68,15 +71,6 @@ typedef struct {
                                        of SPMM_R_64F, SPMM_C_32F for A of SPMM_R_32F: B and C are
                                        complex, row-major, and multiplied as they lie, as real
                                        blocks of twice the columns; alpha and beta are real then */
-    const char *tune;            /**< when the fastest engine is found, with engine "auto" on GPUs.
-                                      "use" (NULL): in up to 64 products of the caller, see
-                                      spmm_execute(), or in those of an earlier plan with the same
-                                      pattern, types and n on such a device, which are remembered in
-                                      files of $SPMM_CACHE_DIR unless SPMM_REMEMBER=0; "before":
-                                      while the plan is made, by products with blocks of its own, as
-                                      all plans do that are captured, column-major or may order
-                                      rows; "none": not at all, as no_autotune.  Schedules are
-                                      measured while the plan is made unless it is "none" */
     int reproducible;   /**< nonzero: bitwise equal results for any number of ranks, partition and
                            transport, on CPUs of one kind, and on GPUs: each row is summed in the
                            order of the columns of the original A, by engine csr-cpu or csr-gpu,
@@ -112,7 +106,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
-            SPMM_TYPE_AUTO, NULL, 0, NULL, NULL, SPMM_TYPE_AUTO                                    \
+            SPMM_TYPE_AUTO, 0, NULL, NULL, SPMM_TYPE_AUTO                                          \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -135,14 +129,6 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *  CUDA contexts with transport nccl it returns before the result is ready, which is when @p stream
  *  reaches this point; the first call, and with engine cusparse the first after a change of n, ldb
  *  or ldc, may wait for the device.
- *  While a plan finds out by use which engine is the fastest on this rank (option tune), its
- *  products run several of them: each is right, but bits may differ from call to call within the
- *  first 64 products, and not after them.  Calls of fewer columns than planned count, but find
- *  nothing out.  Up to seven formats are held for each block meanwhile, those beside the first
- *  within 8 MiB and four times what the block takes as CSR, on the device and on the host each.
- *  What has lost is freed by the next call of spmm_plan_update_values(),
- *  spmm_matrix_update_values(), spmm_plan_scatter(), spmm_plan_gather() or spmm_plan_resync(),
- *  never by an execute.
  *  With transport nccl-push the bits of rows that need others' may also be others in a graph that
  *  the program captures, and while products of the context run in several streams at a time; not
  *  with option deterministic.
@@ -192,9 +178,8 @@ SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const v
 /** Enqueue new values for this plan alone, in the order of @p stream: later executes, on any
  *  stream, multiply by them, until the next call or spmm_matrix_update_values().  Matrix and other
  *  plans keep theirs.  Not collective.  On GPUs nothing leaves the device or waits for it with
- *  engines csr-gpu, cusparse and cvse; formats of the others, those tried in use among them, are
- *  refilled by the host.  The first call on a plan, and the first after its engine is found in use,
- *  allocates and may wait.
+ *  engines csr-gpu, cusparse and cvse; formats of the others are refilled by the host.  The first
+ *  call on a plan allocates and may wait.
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of
  *                     spmm_matrix_update_values(), memory of the context's device, read until
  *                     @p stream has passed this point
@@ -290,7 +275,8 @@ typedef struct {
     double      tune_s;     /**< part of build_s: measuring engines and schedules, max over
                                         ranks */
     double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
-    double      local_measured_s;  /**< at plan time or in use; NaN: not measured */
+    double      local_measured_s;  /**< at plan time, of this plan or an earlier one; NaN: not
+                                        measured */
     const char *reordering; /**< of the local block: the method applied or "none"; static storage */
     double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
     const char *schedule; /**< chosen; "none" where no row travels between ranks; static storage */
@@ -298,15 +284,10 @@ typedef struct {
     double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none */
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
     spmm_flow_t within, between;      /**< what travels within nodes, and between them */
-    /** What chose the engine of the local or the one block: "name", "model", "before" (measured at
-     *  plan time), "use", or "remembered": it won in use in an earlier plan.  Static storage. */
-    const char *tuned;
-    int64_t     tuned_since; /**< product of this plan from which on its engines stay, 1 the first;
-                                  0: they are still tried */
-    const char *levels;      /**< "flat" or "node"; static storage */
-    const char *cover;       /**< "rows" or "both": rows are then those of both kinds; static
+    const char *levels;               /**< "flat" or "node"; static storage */
+    const char *cover;     /**< "rows" or "both": rows are then those of both kinds; static
                                   storage */
-    int64_t     moved_nnz;   /**< entries that a cover has moved, of all ranks */
+    int64_t     moved_nnz; /**< entries that a cover has moved, of all ranks */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */

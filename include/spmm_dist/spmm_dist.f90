@@ -97,7 +97,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 168_c_size_t
+    integer(c_size_t) :: struct_size = 152_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -117,7 +117,6 @@ module spmm_dist
     integer(c_int) :: graph = 0
     integer(c_int) :: exact_nonfinite = 0
     integer(c_int) :: b_type = 0
-    type(c_ptr) :: tune = c_null_ptr
     integer(c_int) :: reproducible = 0
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
@@ -143,7 +142,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 408_c_size_t
+    integer(c_size_t) :: struct_size = 392_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -179,8 +178,6 @@ module spmm_dist
     real(c_double) :: schedule_measured_s = 0.0_c_double
     type(spmm_flow_t) :: within = spmm_flow_t()
     type(spmm_flow_t) :: between = spmm_flow_t()
-    type(c_ptr) :: tuned = c_null_ptr
-    integer(c_int64_t) :: tuned_since = 0_c_int64_t
     type(c_ptr) :: levels = c_null_ptr
     type(c_ptr) :: cover = c_null_ptr
     integer(c_int64_t) :: moved_nnz = 0_c_int64_t

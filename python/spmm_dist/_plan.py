@@ -62,10 +62,6 @@ class Plan(Resource):
         "auto", or a name that `components` lists (reorder: "none", "affinity" or "sorted").
     executes : int
         Products to come, which pay for ordering and measuring; 0: 1000.
-    tune : {"use", "before", "none"}
-        When GPUs find the fastest engine: by the first products, while the plan is made, or not.
-    deterministic : bool
-        The same bits from run to run.
     reproducible : bool
         The same bits for any number of ranks, partition and transport.
     levels : {"auto", "flat", "node"}
@@ -98,7 +94,7 @@ class Plan(Resource):
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
-                 tune="use", reproducible=False, levels="auto", cover="auto", halo_type="auto"):
+                 reproducible=False, levels="auto", cover="auto", halo_type="auto"):
         pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
         options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
@@ -115,7 +111,7 @@ class Plan(Resource):
         options.partition, options.objective = word(partition), word(objective)
         options.engine, options.transport = word(engine), word(transport)
         options.reorder, options.schedule = word(reorder), word(schedule)
-        options.tune, options.levels = word(tune), word(levels)
+        options.levels = word(levels)
         options.cover = word(cover)
         options.halo_type = TYPES[type_name(halo_type)]
         options.imbalance, options.seed, options.executes = imbalance, seed, executes

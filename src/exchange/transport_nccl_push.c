@@ -30,8 +30,7 @@ typedef struct {
 } push_t;
 
 /* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between
- * 4 within 17 % (bench/results/exchange_push.tsv).  What a further peer takes is from
- * exchange_pull.tsv there. */
+ * 4 within 17 %. */
 static double push_cost(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device)
 {
     return 10.5e-6 +

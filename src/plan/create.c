@@ -129,9 +129,6 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     enter_stage(plan, "the choice of engine and schedule");
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
-    for (int b = 0; b < SPMM_PLAN_BLOCKS; b++) {
-        spmmi_block_open_tries(spmmi_plan_block(plan, b));
-    }
     SPMM_TRY(plan->cover.chosen ? make_moved(plan, o) : SPMM_OK);
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
 }

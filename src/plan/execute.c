@@ -19,7 +19,6 @@
 #include "plan/plan.h"
 #include "plan/product/products.h"
 #include "plan/product/wait.h"
-#include "plan/values/settle.h"
 
 bool spmmi_plan_runs_alone(const spmm_plan_t *plan)
 {
@@ -208,6 +207,5 @@ spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
                           -range[1], range[0]);
     }
     plan->exchange.in_step = plan->exchange.missed;
-    spmmi_plan_end_tries(plan);
     return plan->cover.plan == NULL ? SPMM_OK : spmmi_plan_resync(plan->cover.plan);
 }

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "plan/plan.h"
-#include "plan/values/settle.h"
 
 const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan, spmm_operand_t operand)
 {
@@ -80,7 +79,6 @@ spmm_status_t spmmi_plan_move(spmm_plan_t *plan, spmm_operand_t operand, bool to
     staging_t                s         = {0};
     spmm_status_t            status;
 
-    spmmi_plan_end_tries(plan);
     status = staging_alloc(plan, map, n_from, n_to, row_bytes, &s);
     if (status == SPMM_OK) {
         status = ops->gather_rows(plan->device,

@@ -65,45 +65,12 @@ static spmm_status_t check_b_type(spmm_plan_t *plan, const spmm_plan_options_t *
     return SPMM_OK;
 }
 
-/* In the order of spmm_tune_t. */
-static const char *const tune_names[] = {"none", "use", "before"};
-
-/* @return NULL: there is no such word */
-static const char *tune_name(const spmm_plan_options_t *o)
-{
-    for (size_t k = 0; k < sizeof tune_names / sizeof tune_names[0] && o->tune != NULL; k++) {
-        if (strcmp(o->tune, tune_names[k]) == 0) {
-            return tune_names[k];
-        }
-    }
-    return o->tune == NULL ? tune_names[SPMM_TUNE_USE] : NULL;
-}
-
-spmm_tune_t spmmi_tune_asked(const spmm_plan_options_t *o)
-{
-    const char *name = tune_name(o);
-    int         k    = SPMM_TUNE_NONE;
-
-    while (o->no_autotune == 0 && name != tune_names[k]) {
-        k++;
-    }
-    return (spmm_tune_t)k;
-}
-
 /* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
- * bits are asked for, which times that vary must not take away.  Captures keep the kernels they
- * have seen, and column-major blocks the buffers of the way they were planned for. */
-static spmm_tune_t tune_of(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+ * bits are asked for, which times that vary must not take away. */
+static bool may_measure(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_tune_t asked = spmmi_tune_asked(o);
-
-    if (plan->deterministic ||
-        (plan->device->kind == SPMM_DEVICE_CPU && !plan->env->tries_on_cpu)) {
-        return SPMM_TUNE_NONE;
-    }
-    return asked == SPMM_TUNE_USE && (o->graph != 0 || plan->layout == SPMM_LAYOUT_COL)
-               ? SPMM_TUNE_BEFORE
-               : asked;
+    return o->no_autotune == 0 && !plan->deterministic &&
+           (plan->device->kind != SPMM_DEVICE_CPU || plan->env->measures_on_cpu);
 }
 
 static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -149,12 +116,8 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
                           "2^30 - 1",
                           plan->n);
     }
-    if (tune_name(o) == NULL) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "tune \"%.60s\" is none of use, before and none",
-                          o->tune);
-    }
     plan->n *= plan->b_parts;
-    plan->tune = tune_of(plan, o);
+    plan->measures = may_measure(plan, o);
     return check_compute(plan);
 }
 
@@ -244,9 +207,8 @@ spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64
         spmmi_real("imbalance", o->imbalance), spmmi_text("partition", o->partition),
         spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
-        spmmi_text("schedule", o->schedule), spmmi_text("tune", tune_name(o)),
-        spmmi_text("levels", o->levels), spmmi_text("cover", o->cover),
-        spmmi_whole("halo_type", o->halo_type));
+        spmmi_text("schedule", o->schedule), spmmi_text("levels", o->levels),
+        spmmi_text("cover", o->cover), spmmi_whole("halo_type", o->halo_type));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)

@@ -3,7 +3,7 @@
 #ifndef SPMM_PLAN_OPTIONS_H
 #define SPMM_PLAN_OPTIONS_H
 
-#include "engine/choose/autotune.h"
+#include "base/env.h"
 #include "spmm_dist/plan.h"
 
 /** Resolve what the caller left open into the plan's own fields, and refuse what cannot be, or what
@@ -13,7 +13,5 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
  *  Collective over the ranks of @p env, agreed. */
 spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64_t n,
                                  const spmm_plan_options_t *o);
-/** What checked options ask for. */
-spmm_tune_t spmmi_tune_asked(const spmm_plan_options_t *o);
 
 #endif /* SPMM_PLAN_OPTIONS_H */

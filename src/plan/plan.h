@@ -52,7 +52,7 @@ struct spmm_plan {
     size_t         sent_size; /**< bytes of an element that travels */
     spmm_compute_t compute;
     bool           deterministic, profile, exact_nonfinite, reproducible;
-    spmm_tune_t    tune; /**< what engines of this rank are chosen by, where rows stay in order */
+    bool           measures; /**< engines of this rank are chosen by times */
 
     /** Op T and H of a reproducible plan: to the plan, and so with op N, the rows of A are those of
      *  the transposed A. */

@@ -186,7 +186,6 @@ def test_whole_matrix_on_every_rank(ctx, recwarn):
     ({"c_type": "float32"}, ArgumentError, ""), ({"engine": "nix"}, ArgumentError, "nix"),
     ({"transport": "nix"}, ArgumentError, "nix"), ({"schedule": "nix"}, ArgumentError, "nix"),
     ({"partition": "nix"}, ArgumentError, "nix"), ({"reorder": "nix"}, ArgumentError, "nix"),
-    ({"tune": "nix"}, ArgumentError, "nix"),
     ({"engine": 3}, TypeError, ""), ({"executes": -1}, ArgumentError, ""),
     ({"engine": "csr-gpu"}, UnsupportedError, "csr-gpu"), ({"graph": True}, UnsupportedError, ""),
     ({"executs": 5}, TypeError, "executs"), ({"imbalance": "x"}, TypeError, ""),

@@ -25,7 +25,7 @@ def options_of(rng, dtype):
         "compute": str(pick(["auto", "64f" if dtype in ("float64", "complex128") else "32f"])),
         "executes": int(pick([0, 5])), "seed": int(rng.integers(100)),
         "deterministic": bool(pick([0, 1])), "profile": bool(pick([0, 1])),
-        "tune": str(pick(["use", "before", "none"])), "no_autotune": bool(pick([0, 1])),
+        "no_autotune": bool(pick([0, 1])),
         "exact_nonfinite": bool(pick([0, 1])), "graph": False,
         "objective": None}
     schedules = ["auto", "overlap", "chunks2", "halo-first"]

@@ -150,7 +150,6 @@ CALLS = {
     "engine-name": lambda s, w: s.A.plan(4, engine=w("fastest", "auto")),
     "partition": lambda s, w: s.A.plan(4, partition=w(b"\0", "keep")),
     "halo-type": lambda s, w: s.A.plan(4, halo_type=w(object(), "auto")),
-    "groups": lambda s, w: s.A.plan(4, column_groups=w("two", 0)),
     "imbalance": lambda s, w: s.A.plan(4, imbalance=w("x", 0.0)),
     "seed": lambda s, w: s.A.plan(4, seed=w(-1, 0)),
     "profile": lambda s, w: s.A.plan(4, profile=w(np.ones(2), False)),

@@ -66,21 +66,6 @@ static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, b
     return code;
 }
 
-/* Products until the plan knows its engine; what lost is freed. */
-static int settle_plan(bench_t *bench, spmm_plan_t *plan, const bench_dense_t *dense, int64_t n,
-                       spmm_plan_stats_t *stats)
-{
-    while (stats->tuned_since == 0) {
-        if (spmm_execute(plan, n, 1.0, dense->B[0], dense->ldb, 0.0, dense->C[0], dense->ldc,
-                         bench->timer.stream) != SPMM_OK ||
-            spmm_stream_synchronize(bench->ctx, bench->timer.stream) != SPMM_OK ||
-            spmm_plan_get_stats(plan, stats) != SPMM_OK) {
-            return bench_fail(bench, BENCH_OTHER);
-        }
-    }
-    return spmm_plan_resync(plan) == SPMM_OK ? BENCH_GOOD : bench_fail(bench, BENCH_OTHER);
-}
-
 int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t *row)
 {
     spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
@@ -98,7 +83,6 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
     /* The yardstick multiplies the matrix as its user has it. */
     options.reorder     = strcmp(row->chosen, "cusparse") == 0 ? "none" : bench->options.reorder;
     options.no_autotune = bench->options.no_autotune;
-    options.tune        = bench->options.tune;
     status              = spmm_plan_create(A, row->n, &options, &plan);
     row->build_seconds  = host_seconds() - begin;
     if (status == SPMM_ERR_UNSUPPORTED) {
@@ -108,16 +92,13 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
     if (status != SPMM_OK || spmm_plan_get_stats(plan, &stats) != SPMM_OK) {
         code = bench_fail(bench, BENCH_OTHER);
     } else {
-        code                   = settle_plan(bench, plan, dense, row->n, &stats);
         row->chosen            = stats.engine;
         row->reordering        = stats.reordering;
         row->predicted_seconds = stats.local_predicted_s;
         row->reorder_seconds   = stats.reorder_s;
         row->format_seconds    = stats.build_s - stats.tune_s;
         row->tune_seconds      = stats.tune_s;
-        if (code == BENCH_GOOD) {
-            code = check_and_time(bench, A, plan, dense, row);
-        }
+        code                   = check_and_time(bench, A, plan, dense, row);
     }
     if (spmm_plan_destroy(&plan) != SPMM_OK && code == BENCH_GOOD) {
         code = bench_fail(bench, BENCH_OTHER);

@@ -155,8 +155,6 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"no-yardstick", 0, DRIVER_FLAG, .to = &o->no_yardstick},
         {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
-        {"tuning", 0, DRIVER_NAME, .to = &o->tune},
-        {"tune", 0, DRIVER_NAME, .to = &o->tune}, /* which some mpirun take for their own */
         {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
         {"help", 'h', DRIVER_FLAG, .to = &o->help},
         {.name = NULL},
@@ -218,9 +216,7 @@ void bench_print_help(FILE *out)
         "  --flush              overwrite L2 before every product\n"
         "  --also-rotate        time again with rotating B and C, in a column of its own\n"
         "  --deterministic      bitwise equal results from run to run\n"
-        "  --tuning WHEN        engine auto chooses by use, before the first product, or none "
-        "[use]\n"
-        "  --no-autotune        engine auto chooses by the cost model: --tuning none\n"
+        "  --no-autotune        engine auto chooses by the cost model, and measures nothing\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
         "  --out FILE           the same rows as tab-separated values, when all are measured\n"
         "  --note TEXT          a first line of the header\n"

@@ -54,7 +54,6 @@ typedef struct {
     uint64_t       seed;
     const char    *out, *note; /**< NULL: none */
     const char    *reorder;    /**< as the plan option; NULL: auto */
-    const char    *tune;       /**< likewise; NULL: use */
     int64_t        executes;   /**< as the plan option */
 } bench_options_t;
 

@@ -169,7 +169,6 @@ static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
     add_int(memory, "device_bytes_max", (int64_t)r->device_bytes_max, ok);
     add_text(root, "engine", r->engine, ok);
     add_text(root, "halo_engine", r->halo_engine, ok);
-    add_text(root, "tuned", s->tuned, ok);
     add_text(root, "reordering", s->reordering, ok);
     add_text(root, "schedule", s->schedule, ok);
     add_text(root, "transport", s->transport != NULL ? s->transport : "", ok);

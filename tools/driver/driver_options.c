@@ -188,8 +188,6 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"graph", 0, DRIVER_FLAG, .to = &o->graph},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
         {"reproducible", 0, DRIVER_FLAG, .to = &o->reproducible},
-        {"tuning", 0, DRIVER_NAME, .to = &o->tune},
-        {"tune", 0, DRIVER_NAME, .to = &o->tune}, /* which some mpirun take for their own */
         {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
         {"exact-nonfinite", 0, DRIVER_FLAG, .to = &o->exact_nonfinite},
         {"timeout", 0, DRIVER_REAL, .to = &o->timeout_s},

@@ -39,15 +39,12 @@ typedef struct {
     spmm_compute_t     compute;
     spmm_op_t          op;
     spmm_layout_t      layout;
-    const char        *levels;          /**< as the plan option */
-    const char        *cover;           /**< likewise */
-    int64_t            column_groups;   /**< likewise */
-    spmm_type_t        halo_type;       /**< likewise */
-    const char        *balance;         /**< likewise */
-    bool               use_fewer_ranks; /**< likewise */
+    const char        *levels;    /**< as the plan option */
+    const char        *cover;     /**< likewise */
+    spmm_type_t        halo_type; /**< likewise */
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *reorder, *schedule, *tune, *json;
+    const char        *write_partition, *reorder, *schedule, *json;
     driver_scale_t     scale;
     int64_t            nccl_ctas;      /**< as the context option */
     int64_t            ranks_per_node; /**< likewise */

@@ -115,29 +115,6 @@ static int sample_phases(const driver_run_t *run, double *sample, int64_t n, int
     return code;
 }
 
-/** Products until all ranks know their engines, which are not timed; what lost is freed.
- *  Collective, agreed. */
-static int settle_plan(const driver_run_t *run, const operands_t *x)
-{
-    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
-    int               code = DRIVER_GOOD, tries = 1;
-    double            unused;
-
-    for (int products = 0; code == DRIVER_GOOD && tries != 0; products++) {
-        code = driver_agree(
-            run->job,
-            driver_check(run->job, run->ctx, spmm_plan_get_stats(run->plan, &stats), DRIVER_OTHER));
-        tries = stats.tuned_since == 0;
-        MPI_Allreduce(MPI_IN_PLACE, &tries, 1, MPI_INT, MPI_MAX, run->job->comm);
-        if (code == DRIVER_GOOD && tries != 0) {
-            code = execute_once(run, x, &unused);
-        } else if (code == DRIVER_GOOD && products > 0) {
-            code = driver_check(run->job, run->ctx, spmm_plan_resync(run->plan), DRIVER_OTHER);
-        }
-    }
-    return driver_agree(run->job, code);
-}
-
 /** Warm up, then time.  The plan profiles during the timed products too: its events cost little and
  *  a second plan would cost much.  Collective, agreed. */
 static int time_product(driver_run_t *run, const operands_t *x)
@@ -152,9 +129,6 @@ static int time_product(driver_run_t *run, const operands_t *x)
         code = driver_fail_memory(run->job, (DRIVER_PHASES + 2) * n, sizeof *sample, "timing");
     }
     code = driver_agree(run->job, code);
-    if (code == DRIVER_GOOD) {
-        code = settle_plan(run, x);
-    }
     for (int64_t k = -run->options->warmup; k < n && code == DRIVER_GOOD; k++) {
         double wall_s;
 

@@ -82,7 +82,6 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.profile         = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
     options.graph           = o->graph ? 1 : 0;
     options.no_autotune     = o->no_autotune;
-    options.tune            = o->tune;
     options.seed            = o->seed;
     options.reorder         = o->reorder;
     options.executes        = o->executes;

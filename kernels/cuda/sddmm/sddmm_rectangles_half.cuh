@@ -2,7 +2,7 @@
 /** @file sddmm_rectangles_half.cuh
  *  The same in 16 bits, on tensor cores.  A warp has batches of 32 entries in 8 rows of X: their
  *  rows of Y are two m16 sides, those of X one n8 side, and of the 8 products of a row of Y that of
- *  the entry's own row is kept (sddmm_batches.cu).  The lists of a rectangle come to shared memory
+ *  the entry's own row is kept.  The lists of a rectangle come to shared memory
  *  with its lines.
  *
  *  A lane reads a word of each half of a line.  Eight lanes, which shared memory serves at a time,

@@ -4,17 +4,20 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/choose/rivals.h"
+#include "engine/choose/remember.h"
+#include "engine/choose/tuning.h"
 #include "spmm_dist/context.h"
 
 /* How much faster the fastest may prove than the best predicted, by the errors of the models
  * (docs/explanation/choices.md), is what measuring can bring: so much of the products to come it
  * may take. */
 static const double share = 0.05;
-/* Near rivals bring more than others do, and may take so many times as much. */
-static const double near_times = 3.0;
-/* The same for the yardstick: what must not be slower may take longer to make sure of. */
-static const double yardstick_share = 0.1;
+/* Near rivals bring more than others do, and may take so many times as much, since later plans
+ * remember which was the faster one. */
+static const double near_times = 5.0;
+/* Times nearer to each other than this are taken anew, so many times more. */
+static const double close = 0.05;
+enum { ANEW = 2 };
 
 /* What measuring the best takes, where that is still to be done. */
 static double best_seconds(const spmm_tuning_t *t)
@@ -33,11 +36,9 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
     const double trials    = c->engine->yardstick ? 3.0 : 1.0;
     const double cost  = spmmi_tuning_build_seconds(t, c) + trials * spmmi_trial_seconds(product_s);
     const double saved = (double)t->executes * (t->best->measured_s - product_s);
-    const double times = c->engine->yardstick         ? yardstick_share / share
-                         : spmmi_tuning_is_near(t, c) ? near_times
-                                                      : 1.0;
+    const double times = spmmi_tuning_is_near(t, c) ? near_times : 1.0;
 
-    return spent + best_seconds(t) + cost <= times * t->budget_s ||
+    return spmmi_tuning_is_due(t, c) || spent + best_seconds(t) + cost <= times * t->budget_s ||
            cost <= saved; /* NaN: not measured */
 }
 
@@ -77,6 +78,36 @@ static spmm_status_t measure_best(spmm_tuning_t *t, bool *goes_on)
     return status;
 }
 
+/* The best and @p c by turns: the least of each, so that a disturbance does not decide. */
+static spmm_status_t measure_anew(spmm_tuning_t *t, const spmm_candidate_t *c, void *format,
+                                  double *seconds)
+{
+    spmm_candidate_t *best = t->best;
+    double            took;
+
+    for (int k = 0; k < ANEW; k++) {
+        t->trial.c_type = best->c_type;
+        SPMM_TRY(spmmi_trial_measure(&t->trial, best->engine, t->format, best->layout,
+                                     (double)INFINITY, &took));
+        best->measured_s = fmin(best->measured_s, took + best->copies_s);
+        t->trial.c_type  = c->c_type;
+        SPMM_TRY(
+            spmmi_trial_measure(&t->trial, c->engine, format, c->layout, (double)INFINITY, &took));
+        *seconds = fmin(*seconds, took + c->copies_s);
+    }
+    return SPMM_OK;
+}
+
+/* A format that is not the fastest; of the yardstick, one lends its arrays to those to come. */
+static void put_away(spmm_tuning_t *t, const spmm_candidate_t *c, void *format)
+{
+    if (c->engine->yardstick && t->lender == NULL) {
+        t->lender = format;
+    } else {
+        c->engine->destroy(format);
+    }
+}
+
 /* Build a candidate in one of its variants and measure it; keep it where it is the best so far. */
 static spmm_status_t try_one(spmm_tuning_t *t, spmm_candidate_t *c, int variant)
 {
@@ -96,17 +127,41 @@ static spmm_status_t try_one(spmm_tuning_t *t, spmm_candidate_t *c, int variant)
         return spmmi_tuning_pass_over(t, c, status);
     }
     seconds += c->copies_s;
+    if (fabs(seconds - t->best->measured_s) < close * t->best->measured_s) {
+        status = measure_anew(t, c, format, &seconds);
+        if (status != SPMM_OK) {
+            c->engine->destroy(format);
+            return status;
+        }
+    }
     if (!(seconds < t->best->measured_s)) {
         c->measured_s = fmin(c->measured_s, seconds); /* of its fastest variant */
-        c->engine->destroy(format);
+        put_away(t, c, format);
         return SPMM_OK;
     }
     spmmi_tuning_drop_best(t);
     c->measured_s   = seconds;
     t->best         = c;
+    t->variant      = variant;
     t->format       = format;
     t->best_build_s = build_s;
     return SPMM_OK;
+}
+
+/* The algorithms of the yardstick from number @p first on, whose arrays are those of the block. */
+static spmm_status_t try_algorithms(spmm_tuning_t *t, spmm_candidate_t *c, int first)
+{
+    const int     n      = spmmi_tuning_variants(t, c);
+    spmm_status_t status = SPMM_OK;
+
+    for (int k = first; k < (n > 2 ? n : 2) && status == SPMM_OK && t->best != NULL; k++) {
+        status = try_one(t, c, k);
+    }
+    if (t->lender != NULL) {
+        c->engine->destroy(t->lender);
+        t->lender = NULL;
+    }
+    return status;
 }
 
 /* Rivals of the best, by predicted time, as far as the budget goes, or what they are to save. */
@@ -115,32 +170,46 @@ static spmm_status_t try_rivals(spmm_tuning_t *t)
     bool goes_on  = true;
     int  measured = 1;
 
-    for (int rank = t->at + 1; rank < t->n && goes_on; rank++) {
+    for (int rank = t->at + 1; rank < t->n; rank++) {
         spmm_candidate_t *c = t->order[rank];
 
-        if (!spmmi_tuning_is_rival(t, c, measured)) {
+        if (!spmmi_tuning_is_rival(t, c, spmmi_tuning_is_due(t, c) ? 0 : measured) ||
+            !spmmi_tuning_fits(t, c)) {
             continue;
         }
         if (!t->measuring && (is_affordable(t, c) || may_doubt(t))) {
             SPMM_TRY(measure_best(t, &goes_on));
         }
-        if (t->measuring && goes_on && is_affordable(t, c)) {
-            SPMM_TRY(try_one(t, c, 0));
+        if (!goes_on) {
+            return SPMM_OK;
+        }
+        if (!is_affordable(t, c)) {
+            t->ended = true;
+        } else if (t->measuring) {
+            SPMM_TRY(c->engine->yardstick ? try_algorithms(t, c, 1) : try_one(t, c, 0));
             measured += !c->engine->yardstick;
         }
     }
     return SPMM_OK;
 }
 
-/* The other variants of @p c, as far as the budget goes. */
+/* The other variants of @p c, as far as the budget goes; of the yardstick those that are not tried
+ * where it was a rival: it has been built first. */
 static spmm_status_t try_variants_of(spmm_tuning_t *t, spmm_candidate_t *c)
 {
     const int n       = spmmi_tuning_variants(t, c);
     bool      goes_on = true;
 
-    for (int variant = 1; variant < n && goes_on && is_affordable(t, c); variant++) {
+    for (int variant = 1; variant < n && goes_on; variant++) {
+        if (!is_affordable(t, c)) {
+            t->ended = true;
+            return SPMM_OK;
+        }
         if (!t->measuring) {
             SPMM_TRY(measure_best(t, &goes_on));
+        }
+        if (goes_on && c->engine->yardstick) {
+            return try_algorithms(t, c, 2);
         }
         if (goes_on) {
             SPMM_TRY(try_one(t, c, variant));
@@ -171,6 +240,9 @@ static spmm_status_t try_variants(spmm_tuning_t *t)
 {
     bool done[SPMM_MOST_ENGINES] = {false};
 
+    for (int rank = t->at + 1; rank < t->n; rank++) { /* its algorithms have been rivals */
+        done[rank] = t->order[rank]->engine->yardstick;
+    }
     for (int rank = next_to_variant(t, done); rank >= 0; rank = next_to_variant(t, done)) {
         done[rank] = true;
         SPMM_TRY(try_variants_of(t, t->order[rank]));
@@ -209,18 +281,6 @@ static spmm_status_t time_only(spmm_tuning_t *t)
     return SPMM_OK;
 }
 
-/* The fastest of what is measured with scratch operands. */
-static spmm_status_t choose_before(spmm_tuning_t *t, const spmm_engine_choice_t *choice)
-{
-    spmm_status_t status = tune(t);
-
-    if (status == SPMM_OK && choice->compared && isnan(t->best->measured_s)) {
-        status = time_only(t);
-    }
-    spmmi_trial_close(&t->trial);
-    return status;
-}
-
 /* What an earlier plan found out; t->best stays NULL where that is nothing, or cannot be built. */
 static spmm_status_t build_remembered(spmm_tuning_t *t, const char *key)
 {
@@ -233,8 +293,7 @@ static spmm_status_t build_remembered(spmm_tuning_t *t, const char *key)
         spmm_candidate_t *c = t->order[rank];
         spmm_status_t     status;
 
-        if (strcmp(c->name, winner.engine) != 0 || c->layout != t->order[0]->layout ||
-            winner.variant >= spmmi_tuning_variants(t, c)) {
+        if (strcmp(c->name, winner.engine) != 0 || winner.variant >= spmmi_tuning_variants(t, c)) {
             continue;
         }
         status = spmmi_tuning_build(t, c, winner.variant, &t->format, &t->best_build_s);
@@ -242,43 +301,59 @@ static spmm_status_t build_remembered(spmm_tuning_t *t, const char *key)
             return spmmi_tuning_pass_over(t, c, status);
         }
         t->best       = c;
+        t->variant    = winner.variant;
         c->measured_s = winner.seconds;
     }
     return SPMM_OK;
 }
 
-/* What won in use before, else the best predicted, and what the caller's products are to try. */
-static spmm_status_t choose_by_use(spmm_tuning_t *t, spmm_engine_settled_t *settled)
+/* Later plans for the same block take what this one has found, unless the budget ended it. */
+static void remember(const spmm_tuning_t *t, const char *key)
 {
-    char key[SPMM_REMEMBER_KEY] = "";
+    spmm_winner_t winner = {.variant = t->variant, .seconds = t->best->measured_s};
 
-    t->in_use = true;
+    if (key[0] == '\0' || t->ended || isnan(t->best->measured_s)) {
+        return;
+    }
+    (void)snprintf(winner.engine, sizeof winner.engine, "%s", t->best->name);
+    if (!spmmi_remember_store(key, &winner)) {
+        spmmi_log(t->device->env, "the choice of engine %s is not remembered: no file",
+                  winner.engine);
+    }
+}
+
+/* The fastest of what is measured with scratch operands, now or in an earlier plan. */
+static spmm_status_t choose_by_times(spmm_tuning_t *t, const spmm_engine_choice_t *choice,
+                                     spmm_engine_settled_t *settled)
+{
+    char          key[SPMM_REMEMBER_KEY] = "";
+    spmm_status_t status;
+
+    t->measures = true;
     if (t->n > 1) { /* else there is no choice */
         spmmi_remember_key(t->block, &t->problem, t->device, t->beta != 0.0, key);
         SPMM_TRY(build_remembered(t, key));
+        settled->remembered = t->best != NULL;
     }
-    if (t->best != NULL) {
-        settled->remembered = true;
+    if (settled->remembered) {
         return SPMM_OK;
     }
-    SPMM_TRY(spmmi_tuning_build_best(t));
-    SPMM_TRY(spmmi_rivals_build(t, &settled->tries));
-    if (settled->tries != NULL) {
-        memcpy(settled->tries->key, key, sizeof key);
+    status = tune(t);
+    if (status == SPMM_OK && choice->compared && isnan(t->best->measured_s)) {
+        status = time_only(t);
     }
-    return SPMM_OK;
+    spmmi_trial_close(&t->trial);
+    if (status == SPMM_OK) {
+        remember(t, key);
+    }
+    return status;
 }
 
 static spmm_status_t choose(spmm_tuning_t *t, const spmm_engine_choice_t *choice,
                             spmm_engine_settled_t *settled)
 {
-    switch (spmmi_csr_nnz(t->block) == 0 ? SPMM_TUNE_NONE : choice->tune) {
-    case SPMM_TUNE_BEFORE:
-        return choose_before(t, choice);
-    case SPMM_TUNE_USE:
-        return choose_by_use(t, settled);
-    case SPMM_TUNE_NONE:
-        break;
+    if (choice->measures && spmmi_csr_nnz(t->block) > 0) {
+        return choose_by_times(t, choice, settled);
     }
     t->needs_room = t->device->kind == SPMM_DEVICE_CPU || t->problem.deterministic;
     return spmmi_tuning_build_best(t);

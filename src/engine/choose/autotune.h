@@ -6,7 +6,7 @@
 #ifndef SPMM_ENGINE_AUTOTUNE_H
 #define SPMM_ENGINE_AUTOTUNE_H
 
-#include "engine/choose/tries.h"
+#include "engine/engine.h"
 
 /** Products to come, by option executes of plans: where the caller does not say (0), as many as
  *  an iterative solver may make. */
@@ -15,16 +15,9 @@ static inline int64_t spmmi_executes_to_come(int64_t executes)
     return executes == 0 ? 1000 : executes;
 }
 
-/** What an engine is chosen by. */
-typedef enum {
-    SPMM_TUNE_NONE,   /**< the prediction alone */
-    SPMM_TUNE_USE,    /**< the times of the caller's first products */
-    SPMM_TUNE_BEFORE, /**< times of products with scratch operands, measured here */
-} spmm_tune_t;
-
 typedef struct {
-    const char *name; /**< NULL or "auto": choose; else take that engine, or say why not */
-    spmm_tune_t tune;
+    const char *name;     /**< NULL or "auto": choose; else take that engine, or say why not */
+    bool        measures; /**< by times of products with scratch operands; else by the prediction */
     bool    compared; /**< the time of what is chosen is wanted: measure it also without rivals */
     double  beta;     /**< of the products measured */
     int64_t executes; /**< as the plan option */
@@ -32,26 +25,27 @@ typedef struct {
 
 /** The engine chosen. */
 typedef struct {
-    const spmm_candidate_t *picked; /**< one of the candidates */
-    void                   *format; /**< owned by the caller, without tries */
-    spmm_tries_t           *tries;  /**< owned by the caller: with format, the first of them; NULL:
-                                         the choice stands */
-    bool                    remembered; /**< picked won in use before */
+    const spmm_candidate_t *picked;     /**< one of the candidates */
+    void                   *format;     /**< owned by the caller */
+    bool                    remembered; /**< picked was the fastest in an earlier plan */
     double                  tune_s;     /**< spent measuring, and building what was not taken */
 } spmm_engine_settled_t;
 
-/** Choose and build.  The best predicted is built.  SPMM_TUNE_USE builds what is to be tried beside
- *  it, as spmmi_rivals_build() says.  SPMM_TUNE_BEFORE measures against it the next two within a
- *  factor of 1.6, and the yardstick within 2, as long as that, with their formats, takes no more
- *  than 5 % of what the products to come will, or 15 % for one that spmmi_tuning_is_near(), or no
- *  more than a rival is predicted to save over the measured time of the best: few products get the
- *  prediction's choice.  Then the other variants of the fastest are measured, and of those engines
- *  that a better variant could put ahead of it, as far as that goes.  The fastest is kept.  Never
- *  more than one other format is held beside it.  A candidate that has no room, or refuses the
- *  block when built, is passed over without an error as long as another can be built; without room
- *  for B and C nothing is measured.  Blocks without entries have nothing to choose by.  Where the
- *  prediction alone chooses, want of room on the CPU or for a deterministic problem is an error.
- *  Local; waits for its work.
+/** Choose and build.  The best predicted is built.  Where times decide, the fastest of an earlier
+ *  plan for the same block is taken (remember.h).  Else the next two within a factor of 1.6 are
+ *  measured against the best predicted, as long as that, with their formats, takes no more than 5 %
+ *  of what the products to come will, or 25 % for one that spmmi_tuning_is_near(), or no more than
+ *  a rival is predicted to save over the measured time of the best: few products get the
+ *  prediction's choice.  The yardstick, in all of its algorithms, is measured within a factor of 2,
+ *  and the dense product within 1.6, whatever they take, where 200 products and more are to come.
+ *  Then the other variants of the fastest are measured, and of those engines that a better variant
+ *  could put ahead of it, as far as the budget goes.  Two times within 5 % are taken anew.  The
+ *  fastest is kept, and remembered unless the budget ended the search.  Never more than one other
+ *  format is held beside it, and another algorithm of the yardstick, which shares its arrays.  A
+ *  candidate that has no room, or refuses the block when built, is passed over without an error as
+ *  long as another can be built; without room for B and C nothing is measured.  Blocks without
+ *  entries have nothing to choose by.  Where the prediction alone chooses, want of room on the CPU
+ *  or for a deterministic problem is an error.  Local; waits for its work.
  *  @param[in]     problem     its layout and type of C are replaced by those of each candidate
  *  @param[in,out] candidates  [n] from spmmi_engine_consider(); gets the times measured
  *  @return as spmmi_engine_pick(), or why the engine could not be built */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file remember.h
- *  Engines that won in use, one small file for each block, device and kind of product: the next
- *  plan starts with the winner.  Files stand where device/calibrate.h has its own; nothing of it
+ *  Engines that were the fastest, one small file for each block, device and kind of product: the
+ *  next plan takes the winner.  Files stand where device/calibrate.h has its own; nothing of it
  *  can fail for a caller.  Everything here is local.
  */
 #ifndef SPMM_ENGINE_REMEMBER_H

@@ -19,8 +19,11 @@ static const double near = 1.1, near_narrow = 1.3;
 
 enum {
     MOST_TRIED  = 3, /* beside the yardstick */
-    FEW_COLUMNS = 32
+    FEW_COLUMNS = 32,
+    FEW         = 200 /* products: they may not pay for the format of the yardstick */
 };
+/* Most bytes of a format: times what the block takes as CSR, and more. */
+static const double most_factor = 4.0, most_more = 8388608.0;
 
 void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n)
 {
@@ -73,9 +76,14 @@ spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, in
     *format            = NULL;
     t->problem.layout  = c->layout;
     t->problem.c_type  = c->c_type;
-    t->problem.variant = t->in_use && c->engine->yardstick && variant == 0 ? 1 : variant;
+    t->problem.variant = t->measures && c->engine->yardstick && variant == 0 ? 1 : variant;
+    t->problem.sibling = !c->engine->yardstick ? NULL
+                         : t->lender != NULL   ? t->lender
+                         : t->best == c        ? t->format
+                                               : NULL;
     status             = c->engine->build(t->block, &t->problem, t->device, format);
     t->problem.variant = 0;
+    t->problem.sibling = NULL;
     *seconds           = fmax(0.0, spmmi_now() - start - load); /* as others may take */
     return status;
 }
@@ -87,8 +95,9 @@ spmm_status_t spmmi_tuning_build_first(spmm_tuning_t *t, int from)
         const spmm_status_t status = spmmi_tuning_build(t, c, 0, &t->format, &t->best_build_s);
 
         if (status == SPMM_OK) {
-            t->best   = c;
-            c->usable = true; /* whatever a variant of an earlier plan came to */
+            t->best    = c;
+            t->variant = 0;
+            c->usable  = true; /* whatever a variant of an earlier plan came to */
             break;
         }
         SPMM_TRY(spmmi_tuning_pass_over(t, c, status));
@@ -143,6 +152,23 @@ bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, in
     return (c->engine->yardstick || tried < MOST_TRIED) && c->predicted_s <= most_s;
 }
 
+bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c)
+{
+    return t->executes >= FEW && (c->engine->yardstick || c->engine->always_tried);
+}
+
+bool spmmi_tuning_fits(const spmm_tuning_t *t, const spmm_candidate_t *c)
+{
+    const double most = most_factor * spmmi_tuning_csr_bytes(t) + most_more;
+
+    if (c->engine->least_bytes == NULL || t->problem.pattern == NULL ||
+        c->engine->least_bytes(t->problem.pattern, &t->problem) <= most) {
+        return true;
+    }
+    spmmi_log(t->device->env, "engine %s is not tried: its format is too large", c->name);
+    return false;
+}
+
 bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     const spmm_problem_t *p      = &t->problem;
@@ -154,7 +180,7 @@ bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c)
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     return c->engine->variants != NULL && t->problem.pattern != NULL &&
-                   (t->in_use || !c->engine->yardstick)
+                   (t->measures || !c->engine->yardstick)
                ? c->engine->variants(t->problem.pattern, &t->problem, t->device)
                : 1;
 }

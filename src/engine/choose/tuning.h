@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file tuning.h  From candidates to formats: what choosing before the first product and choosing
- *  by use have in common. */
+/** @file tuning.h  From candidates to formats, while they are compared. */
 #ifndef SPMM_ENGINE_TUNING_H
 #define SPMM_ENGINE_TUNING_H
 
@@ -18,9 +17,12 @@ typedef struct {
     int                  n, at;                    /**< at: rank of best */
     spmm_candidate_t    *best;                     /**< NULL: none built yet */
     void                *format;                   /**< of best */
+    int                  variant;                  /**< of format */
     double               best_build_s;
-    bool    in_use;          /**< the yardstick's algorithms are variants, and it measures none */
-    int64_t executes;        /**< products to come */
+    bool                 measures; /**< times decide: the yardstick's algorithms are variants */
+    bool                 ended;    /**< the budget did not last for all that was to be measured */
+    void   *lender;   /**< owned: a format of the yardstick whose arrays its others share; NULL */
+    int64_t executes; /**< products to come */
     double  budget_s, start; /**< to find the fastest in; start: of that */
     bool needs_room; /**< want of memory is an error: how much is free must not decide on bits, and
                           a CPU has as much for one format as for another */
@@ -53,10 +55,16 @@ double spmmi_tuning_csr_bytes(const spmm_tuning_t *t);
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** Is @p c predicted to be near enough to the best, @p tried being in work beside the yardstick? */
 bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
+/** Must @p c be measured, whatever it takes?  So many products are to come that the plan must not
+ *  be slower than the yardstick, nor than the dense product. */
+bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c);
+/** Could there be room for a format of @p c?  It may take four times what the block takes as CSR,
+ *  and 8 MiB more; what is larger takes too long to build. */
+bool spmmi_tuning_fits(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** Is @p c predicted so near to the best that it proves the faster one as often as not? */
 bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c);
-/** In how many ways @p c can lay its work out; the yardstick has its algorithms for products in
- *  use alone, counted from 1. */
+/** In how many ways @p c can lay its work out; the yardstick has its algorithms where times decide
+ *  alone, counted from 1. */
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c);
 
 #endif /* SPMM_ENGINE_TUNING_H */

@@ -27,14 +27,13 @@ enum {
 
 /* Bytes of the rows of B in use up to which one wave, which is all over the block, finds what it
  * needs in L2 all the same; where some rows are far longer than others, pieces take unequal times,
- * and more than that is lost at the end (bench/results/trials/waves.tsv). */
+ * and more than that is lost at the end. */
 static const double wave_bytes = 36e6, skewed_bytes = 16e6, skewed = 64.0; /* longest over mean */
 
 /* Thread blocks of a multiprocessor for one slice of columns.  Those of all slices come one after
  * the other: where L2 has no room for all of B, a slice should have more than are resident, so that
  * few of them run beside those of the next one; and where it has none for a slice, short pieces
- * have fewer rows of B in use at a time, the wider the rows the shorter
- * (bench/results/trials/csr_gpu/short_pieces.tsv). */
+ * have fewer rows of B in use at a time, the wider the rows the shorter. */
 static const double all_bytes = 24e6, slice_bytes = 40e6, l2_bytes = 48e6, beside = 7.5,
                     beyond = 30.0, beyond_wide = 45.0;
 

@@ -351,7 +351,7 @@ static spmm_status_t measure_all(spmm_cusparse_t *f, const cusparseSpMMAlg_t *li
 }
 
 /* The last algorithm, ALG1, took at least twice what the fastest did in 46 row-major cases with 32
- * columns and more on one H100 (bench/results/programs/plan_algorithms.tsv). */
+ * columns and more on one H100. */
 int spmmi_cusparse_variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                             const spmm_device_t *device)
 {

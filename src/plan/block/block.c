@@ -21,93 +21,6 @@ spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout
     return SPMM_OK;
 }
 
-/* What runs, in the engine's place. */
-static void take(spmm_block_t *block)
-{
-    const spmm_try_t *one = &block->tries->of[block->tries->at];
-
-    block->engine      = one->candidate->engine;
-    block->format      = one->format;
-    block->predicted_s = one->candidate->predicted_s;
-    block->measured_s  = spmmi_try_seconds(one);
-    block->since       = block->tries->since;
-}
-
-spmm_status_t spmmi_block_multiply(spmm_block_t *block, const spmm_operands_t *x, int slice,
-                                   bool typical)
-{
-    spmm_tries_t *tries = block->tries;
-
-    if (tries == NULL || !tries->open || block->since != 0) {
-        return block->engine->execute(block->format, x);
-    }
-    if (slice == 0) {
-        SPMM_TRY(spmmi_tries_begin(tries, typical, x->beta.re != 0.0 || x->beta.im != 0.0));
-    }
-    if (tries->since != 0) {
-        take(block);
-    }
-    return spmmi_tries_execute(tries, x);
-}
-
-void spmmi_block_open_tries(spmm_block_t *block)
-{
-    if (block->tries != NULL) {
-        block->tries->open = true;
-    }
-}
-
-spmm_block_format_t spmmi_block_format(const spmm_block_t *block, int k)
-{
-    const spmm_tries_t *tries = block->tries;
-    const bool          runs  = tries != NULL && k < tries->count && !tries->of[k].dropped &&
-                      (tries->since == 0 || k == tries->at);
-
-    if (tries == NULL) {
-        return k == 0 ? (spmm_block_format_t){block->engine, block->format}
-                      : (spmm_block_format_t){NULL, NULL};
-    }
-    return runs ? (spmm_block_format_t){tries->of[k].candidate->engine, tries->of[k].format}
-                : (spmm_block_format_t){NULL, NULL};
-}
-
-void spmmi_block_bytes(const spmm_block_t *block, size_t *host, size_t *device)
-{
-    const spmm_tries_t *tries = block->tries;
-
-    *host = *device = 0;
-    if (tries == NULL && block->engine != NULL) {
-        block->engine->bytes(block->format, host, device);
-    }
-    for (int k = 0; tries != NULL && k < tries->count; k++) {
-        size_t more_host = 0, more_device = 0;
-
-        tries->of[k].candidate->engine->bytes(tries->of[k].format, &more_host, &more_device);
-        *host += more_host;
-        *device += more_device;
-    }
-}
-
-int spmmi_block_settle(spmm_block_t *block)
-{
-    if (block->tries == NULL) {
-        return -1;
-    }
-    (void)spmmi_tries_read(block->tries); /* an error of that work is its user's to see */
-    if (block->tries->since == 0) {
-        return -1;
-    }
-    take(block);
-    return block->tries->at;
-}
-
-void spmmi_block_end_tries(spmm_block_t *block)
-{
-    spmmi_tries_remember(block->tries);
-    spmmi_tries_free(block->tries);
-    block->tries = NULL;
-}
-
 /* The sources of a whole row of A are consecutive numbers. */
 static void sort_row(const spmm_block_t *block, int64_t from, int64_t to, spmm_csr_t *csr)
 {
@@ -152,11 +65,6 @@ spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block)
 
 void spmmi_block_give_up(spmm_block_t *block)
 {
-    if (block->tries != NULL) {
-        (void)spmmi_block_settle(block);
-        take(block);
-        spmmi_block_end_tries(block);
-    }
     if (block->engine != NULL) {
         block->engine->destroy(block->format);
     }

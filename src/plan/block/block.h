@@ -35,21 +35,19 @@ typedef struct {
 
 /** A part of the product on this rank, and the engine that runs it. */
 typedef struct {
-    const spmm_engine_ops_t *engine; /**< NULL: not built, or given up */
-    void                    *format; /**< owned; NULL before build */
-    spmm_tries_t     *tries;  /**< owned: more formats, and that one; NULL: the engine stands */
-    const char       *tuned;  /**< what it was chosen by, as in spmm_plan_stats_t */
-    int64_t           since;  /**< product from which on it stands; 0: it is tried */
-    spmm_csr_t        csr;    /**< input of the build; freed when no other format needs it */
-    uint32_t         *source; /**< [nnz] place of each entry among this rank's entries,
+    const spmm_engine_ops_t *engine;     /**< NULL: not built, or given up */
+    void                    *format;     /**< owned; NULL before build */
+    bool                     remembered; /**< it was the fastest in an earlier plan */
+    spmm_csr_t               csr;    /**< input of the build; freed when no other format needs it */
+    uint32_t                *source; /**< [nnz] place of each entry among this rank's entries,
                                           NULL: the same as here */
-    bool              lent;   /**< columns and values of csr to the format */
-    int64_t           nnz;
-    spmm_reordering_t reordering;
-    spmm_permuted_t   rival;   /**< owned: an order to be measured; no row_ptr: none */
-    spmm_pattern_t    pattern; /**< of csr as it is now, once scanned; windows until built */
-    bool              scanned;
-    spmm_problem_t    problem;
+    bool                     lent;   /**< columns and values of csr to the format */
+    int64_t                  nnz;
+    spmm_reordering_t        reordering;
+    spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
+    spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
+    bool                     scanned;
+    spmm_problem_t           problem;
     spmm_candidate_t *candidates; /**< [spmmi_n_engines], owned: for explain; NULL: not yet */
     double            predicted_s, measured_s; /**< of the engine; as of a candidate */
 } spmm_block_t;
@@ -79,30 +77,12 @@ spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout
 /** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
  *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
 spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);
-/** Multiply: by the engine or, while engines are tried, by the one whose turn it is.
- *  @param[in] slice    of the columns of a product, 0 the first
- *  @param[in] typical  the product is of the planned width */
-spmm_status_t spmmi_block_multiply(spmm_block_t *block, const spmm_operands_t *x, int slice,
-                                   bool typical);
-
-/** Products count from here on, those of trials of schedules being over. */
-void spmmi_block_open_tries(spmm_block_t *block);
-
 /** A format and its engine; NULL: there is none. */
 typedef struct {
     const spmm_engine_ops_t *engine;
     void                    *format;
 } spmm_block_format_t;
 
-/** Number @p k, below SPMM_MOST_TRIES, of the formats that products may still run. */
-spmm_block_format_t spmmi_block_format(const spmm_block_t *block, int k);
-/** Bytes held by formats, those that lost included until they are freed. */
-void spmmi_block_bytes(const spmm_block_t *block, size_t *host, size_t *device);
-/** Put what is known to be the fastest in the engine's place.
- *  @return its number among the formats; -1: not yet known, or there was nothing to try */
-int spmmi_block_settle(spmm_block_t *block);
-/** Free the formats that lost.  Not in an execute: it waits for the device. */
-void spmmi_block_end_tries(spmm_block_t *block);
 /** Destroy the format; the facts stay for explain.  Local. */
 void spmmi_block_give_up(spmm_block_t *block);
 /** Free csr; what is lent is the format's from now on.  Local. */

@@ -50,7 +50,7 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
 }
 
 /* Take the engine chosen; the windows are not needed any more. */
-static void install(spmm_block_t *block, const spmm_engine_settled_t *settled, bool by_name)
+static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 {
     block->engine         = settled->picked->engine;
     block->lent           = block->problem.lends && block->engine->adopt != NULL;
@@ -59,13 +59,7 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled, b
     block->problem.c_type = settled->picked->c_type;
     block->predicted_s    = settled->picked->predicted_s;
     block->measured_s     = settled->picked->measured_s;
-    block->tries          = settled->tries;
-    block->since          = settled->tries == NULL;
-    block->tuned          = by_name                              ? "name"
-                            : settled->tries != NULL             ? "use"
-                            : settled->remembered                ? "remembered"
-                            : isnan(settled->picked->measured_s) ? "model"
-                                                                 : "before";
+    block->remembered     = settled->remembered;
     spmmi_pattern_free(&block->pattern);
     spmmi_permuted_free(&block->rival);
 }
@@ -137,8 +131,8 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
  * rows in another order, lie where other threads put them. */
 static bool may_lend(const spmm_plan_t *plan, const spmm_block_t *block)
 {
-    return plan->device->kind == SPMM_DEVICE_CPU && plan->tune == SPMM_TUNE_NONE &&
-           plan->op == SPMM_OP_N && block->rival.csr.row_ptr == NULL && !block->reordering.applied;
+    return plan->device->kind == SPMM_DEVICE_CPU && plan->op == SPMM_OP_N &&
+           block->rival.csr.row_ptr == NULL && !block->reordering.applied;
 }
 
 /* On so few entries engines differ by less than is saved where one waits itself. */
@@ -161,7 +155,7 @@ spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spm
     const bool            rivals = block->rival.csr.row_ptr != NULL;
     const bool            adds   = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
     spmm_engine_choice_t  choice = {.name     = o->engine,
-                                    .tune     = rivals ? SPMM_TUNE_BEFORE : plan->tune,
+                                    .measures = rivals || plan->measures,
                                     .compared = rivals,
                                     .beta     = adds ? 1.0 : 0.0,
                                     .executes = o->executes};
@@ -182,7 +176,7 @@ spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spm
         settled.picked->engine->destroy(settled.format);
         return status;
     }
-    install(block, &settled, !spmmi_candidate_is_auto(o->engine));
+    install(block, &settled);
     plan->stats.build_s += spmmi_now() - start;
     spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
               spmmi_now() - start, settled.tune_s);

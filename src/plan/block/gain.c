@@ -14,8 +14,7 @@
  * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
 static const double pairs_gain = 0.9, time_gain = 0.95;
 
-/* A sample leaves a little more than the whole order (bench/results/patterns/sample.tsv), of which
- * 0.7 are asked for. */
+/* A sample leaves a little more than the whole order, of which 0.7 are asked for. */
 static const double sample_promising = 0.75;
 
 /* In windows of 8 or of 16 rows, at most @p share of what there were. */

@@ -121,7 +121,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->why    = "it makes no engine much faster";
     if (worth < SPMM_REORDERING_MUCH && !spmmi_has_fewer_pairs(&before, &p.pattern, promising)) {
         spmmi_permuted_free(&p);
-    } else if (plan->tune != SPMM_TUNE_NONE && !named &&
+    } else if (plan->measures && !named &&
                spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
         spmmi_permuted_free(&block->rival); /* of a blockset that there was no memory for */
         block->rival = p;

@@ -76,7 +76,7 @@ static spmm_status_t set_up(spmm_plan_t *plan)
 /* What one rank has, or asks for, counts for all. */
 static spmm_status_t find_travel(walk_t *w)
 {
-    int any[2] = {!w->plan->exchange.alone, spmmi_tune_asked(w->options) == SPMM_TUNE_NONE};
+    int any[2] = {!w->plan->exchange.alone, w->options->no_autotune != 0};
 
     SPMM_TRY(spmmi_allreduce(w->plan->env, any, 2, MPI_INT, MPI_MAX));
     w->plan->choice.travels = any[0] != 0;
@@ -124,7 +124,7 @@ static spmm_status_t list_candidates(walk_t *w)
     const spmm_plan_t         *plan = w->plan;
     const spmm_plan_options_t *o    = w->options;
     list_t                    *list = &w->list;
-    const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !plan->env->schedules_on_cpu;
+    const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !plan->env->measures_on_cpu;
 
     *list = (list_t){.count = 0};
     if (!spmmi_candidate_is_auto(o->schedule)) {

@@ -4,6 +4,11 @@
 
 #include "plan/plan.h"
 
+static spmm_status_t multiply(const spmm_block_t *block, const spmm_operands_t *x)
+{
+    return block->engine->execute(block->format, x);
+}
+
 spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_operands_t y;
@@ -16,7 +21,7 @@ spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
     y         = spmmi_plan_inner(plan, x);
     y.follows = plan->exchange.in_line ? SPMM_FOLLOWS_BESIDE : SPMM_FOLLOWS_LAST;
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(spmmi_block_multiply(&plan->blocks.local, &y, 0, x->n == plan->n));
+    SPMM_TRY(multiply(&plan->blocks.local, &y));
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
@@ -73,7 +78,7 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
         y.B   = edge_of(plan, slice);
         y.ldb = n_halo;
     }
-    return spmmi_block_multiply(&plan->blocks.halo, &y, slice->index, x->n == plan->n);
+    return multiply(&plan->blocks.halo, &y);
 }
 
 spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -99,7 +104,7 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
     y.beta   = (spmm_scalar_t){0};
     y.C      = columns ? edge_of(plan, slice) : slice->halo;
     y.ldc    = columns ? n_halo : y.n;
-    SPMM_TRY(spmmi_block_multiply(&plan->blocks.halo, &y, slice->index, x->n == plan->n));
+    SPMM_TRY(multiply(&plan->blocks.halo, &y));
     if (!columns) {
         return SPMM_OK;
     }
@@ -188,6 +193,6 @@ spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
     y.B   = rows;
     y.ldb = slice->n;
     SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
-    SPMM_TRY(spmmi_block_multiply(block, &y, slice->index, x->n == plan->n));
+    SPMM_TRY(multiply(block, &y));
     return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
 }

@@ -39,12 +39,6 @@ static bool is_only_stream(spmm_plan_t *plan, spmm_stream_t stream)
     return true;
 }
 
-static bool is_settled(const spmm_block_t *block)
-{
-    return block->engine != NULL &&
-           (block->tries == NULL || !block->tries->open || block->since != 0);
-}
-
 /* A graph has edges of its own, and times of the phases would include the wait. */
 bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x)
 {
@@ -53,7 +47,7 @@ bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x)
 
     y.beta = (spmm_scalar_t){.re = 1.0};
     return spmmi_plan_may_wait(plan, block) && !plan->profile && plan->captures == NULL &&
-           plan->exchange.halo_rows == plan->exchange.peer_rows && is_settled(block) &&
+           plan->exchange.halo_rows == plan->exchange.peer_rows && block->engine != NULL &&
            block->engine->waits != NULL && block->engine->waits(block->format, &y) &&
            is_only_stream(plan, x->stream);
 }
@@ -61,7 +55,7 @@ bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x)
 /* A block of a product that is in line. */
 static bool follows(const spmm_block_t *block)
 {
-    return is_settled(block) && block->engine->follows;
+    return block->engine != NULL && block->engine->follows;
 }
 
 /* In line the exchange starts at once, and the local block when the exchange has: that pays where

@@ -83,40 +83,6 @@ static void print_edge(const spmm_plan_t *plan, FILE *out)
     }
 }
 
-/* Engines that the caller's products choose among. */
-static void print_tries(const spmm_block_t *block, FILE *out)
-{
-    if (block->engine == NULL || block->tuned == NULL) {
-        return;
-    }
-    if (strcmp(block->tuned, "remembered") == 0) {
-        (void)fprintf(out, "  engine %s won in use in an earlier plan\n", block->engine->name);
-    }
-    if (strcmp(block->tuned, "use") != 0) {
-        return;
-    }
-    if (block->since != 0) {
-        (void)fprintf(out, "  engine %s won in use and runs since product %" PRId64 "\n",
-                      block->engine->name, block->since);
-        return;
-    }
-    (void)fprintf(out, "  trying in use, %" PRId64 " of at most %d products so far:",
-                  block->tries->products, SPMM_TRY_PRODUCTS);
-    for (int k = 0; k < block->tries->count; k++) {
-        const spmm_try_t *one = &block->tries->of[k];
-
-        (void)fprintf(out, "%s %s", k > 0 ? "," : "", one->candidate->name);
-        if (one->variant > 0) {
-            (void)fprintf(out, " in variant %d", one->variant);
-        }
-        if (one->known > 0) {
-            (void)fprintf(out, " %.3f us%s", spmmi_try_seconds(one) * 1e6,
-                          one->dropped ? ", dropped" : "");
-        }
-    }
-    (void)fprintf(out, "\n");
-}
-
 /* What the chosen format holds, values included, beside CSR with indices of 32 bits. */
 static void print_format(const spmm_block_t *block, FILE *out)
 {
@@ -160,7 +126,9 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
     for (int e = 0; e < spmmi_n_engines && block->candidates != NULL; e++) {
         print_engine(plan, block, &block->candidates[e], out);
     }
-    print_tries(block, out);
+    if (block->remembered && block->engine != NULL) {
+        (void)fprintf(out, "  engine %s was the fastest in an earlier plan\n", block->engine->name);
+    }
     print_format(block, out);
 }
 

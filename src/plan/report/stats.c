@@ -48,9 +48,11 @@ static size_t map_bytes(const spmm_layout_map_t *map, int size)
 
 static void count_block(const spmm_block_t *block, spmm_plan_stats_t *s)
 {
-    size_t host, device;
+    size_t host = 0, device = 0;
 
-    spmmi_block_bytes(block, &host, &device);
+    if (block->engine != NULL) {
+        block->engine->bytes(block->format, &host, &device);
+    }
     s->host_bytes += host;
     if (block->engine != NULL && block->source != NULL) {
         s->host_bytes += (size_t)block->nnz * sizeof *block->source;
@@ -106,10 +108,6 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 
     s->engine               = main->engine->name;
     s->halo_engine          = last->engine->name;
-    s->tuned                = main->tuned;
-    s->tuned_since          = main->since == 0 || last->since == 0 ? 0
-                              : main->since > last->since          ? main->since
-                                                                   : last->since;
     s->local_predicted_s    = main->predicted_s;
     s->local_measured_s     = main->measured_s;
     s->reordering           = main->reordering.applied ? main->reordering.method->name : "none";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file new_values.c
  *  New values of A that lie on the device go straight to where the formats keep them: one list for
- *  each format says which of the caller's values belongs to each of its places.  Formats that have
- *  no list are refilled from the host.
+ *  the format of each block says which of the caller's values belongs to each of its places.
+ *  Formats that have no list are refilled from the host.
  */
 #include "plan/values/new_values.h"
 
@@ -13,19 +13,14 @@
 #include "engine/sddmm/sddmm.h"
 #include "plan/plan.h"
 #include "plan/values/refill.h"
-#include "plan/values/settle.h"
-
-/* Formats are numbered block by block. */
-static const spmm_block_t *block_of(spmm_plan_t *plan, int k)
-{
-    return spmmi_plan_block(plan, k / SPMM_MOST_TRIES);
-}
 
 /* Blocks without entries may have any engine, and nothing to be refilled. */
-static spmm_block_format_t format_of(spmm_plan_t *plan, int k)
+static spmm_block_format_t format_of(spmm_plan_t *plan, int b)
 {
-    return block_of(plan, k)->nnz > 0 ? spmmi_block_format(block_of(plan, k), k % SPMM_MOST_TRIES)
-                                      : (spmm_block_format_t){NULL, NULL};
+    const spmm_block_t *block = spmmi_plan_block(plan, b);
+
+    return block->nnz > 0 ? (spmm_block_format_t){block->engine, block->format}
+                          : (spmm_block_format_t){NULL, NULL};
 }
 
 static bool has_places(spmm_plan_t *plan, int k)
@@ -86,10 +81,10 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
     if (plan->values.listed) {
         return SPMM_OK;
     }
-    for (int k = 0; k < SPMM_PLAN_FORMATS; k++) {
+    for (int k = 0; k < SPMM_PLAN_BLOCKS; k++) {
         if (has_places(plan, k)) {
-            const spmm_status_t status =
-                make_list(plan, block_of(plan, k), format_of(plan, k), &plan->values.list[k]);
+            const spmm_status_t status = make_list(plan, spmmi_plan_block(plan, k),
+                                                   format_of(plan, k), &plan->values.list[k]);
 
             if (status != SPMM_OK) {
                 spmmi_plan_free_lists(plan);
@@ -103,7 +98,7 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
 
 void spmmi_plan_free_lists(spmm_plan_t *plan)
 {
-    for (int k = 0; k < SPMM_PLAN_FORMATS; k++) {
+    for (int k = 0; k < SPMM_PLAN_BLOCKS; k++) {
         plan->device->ops->release(plan->device, plan->values.list[k].source);
         memset(&plan->values.list[k], 0, sizeof plan->values.list[k]);
     }
@@ -167,7 +162,7 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
     char         *stored = NULL;
     spmm_status_t status = SPMM_OK;
 
-    for (int k = 0; k < SPMM_PLAN_FORMATS && status == SPMM_OK; k++) {
+    for (int k = 0; k < SPMM_PLAN_BLOCKS && status == SPMM_OK; k++) {
         if (format_of(plan, k).engine == NULL || has_places(plan, k)) {
             continue;
         }
@@ -175,7 +170,8 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
             status = fetch(plan, values, stream, &stored);
         }
         if (status == SPMM_OK) {
-            status = spmmi_plan_refill_format(plan, block_of(plan, k), format_of(plan, k), stored);
+            status = spmmi_plan_refill_format(plan, spmmi_plan_block(plan, k), format_of(plan, k),
+                                              stored);
         }
     }
     spmmi_free(stored);
@@ -184,7 +180,7 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
 
 static spmm_status_t enqueue(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
-    for (int k = 0; k < SPMM_PLAN_FORMATS; k++) {
+    for (int k = 0; k < SPMM_PLAN_BLOCKS; k++) {
         if (has_places(plan, k)) {
             SPMM_TRY(place(plan, &plan->values.list[k], values, stream));
         }
@@ -228,7 +224,6 @@ spmm_status_t spmmi_plan_take_values(spmm_plan_t *plan, const void *values, spmm
                           "that lie on the device",
                           spmmi_matrix_local_nnz(plan->A), plan->env->rank);
     }
-    spmmi_plan_end_tries(plan);
     SPMM_TRY(make_lists(plan));
     /* The last execute reads the old values, on whatever stream that was. */
     if (plan->timing.in_use) {

@@ -5,10 +5,7 @@
 
 #include "plan/block/block.h"
 
-enum {
-    SPMM_PLAN_BLOCKS  = 1 + SPMM_BLOCKSETS, /**< local, halo and joined ones */
-    SPMM_PLAN_FORMATS = SPMM_PLAN_BLOCKS * SPMM_MOST_TRIES
-};
+enum { SPMM_PLAN_BLOCKS = 1 + SPMM_BLOCKSETS }; /**< local, halo and joined ones */
 
 /** Where the values of a format lie on the device, and come from. */
 typedef struct {
@@ -21,8 +18,8 @@ typedef struct {
 /** The part of a plan that new values on the device need.  Owned by the plan; made by the first
  *  call of spmmi_plan_take_values(). */
 typedef struct {
-    bool              listed; /**< list is made */
-    spmm_value_list_t list[SPMM_PLAN_FORMATS];
+    bool              listed;                 /**< list is made */
+    spmm_value_list_t list[SPMM_PLAN_BLOCKS]; /**< of the format of each */
 } spmm_plan_values_t;
 
 /** Enqueue new values for this plan alone.  Local; the first call makes lists.

@@ -7,7 +7,6 @@
 #include "base/scalar.h"
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
-#include "plan/values/settle.h"
 
 /* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to
  * the engine of a format. */
@@ -49,13 +48,12 @@ spmm_status_t spmmi_plan_refill(void *self)
     if (status == SPMM_OK) {
         status = spmmi_first_failure(spmmi_arrival_receive_values(plan, &in), finished);
     }
-    spmmi_plan_end_tries(plan);
-    for (int k = 0; k < SPMM_PLAN_FORMATS && status == SPMM_OK; k++) {
-        const spmm_block_t       *block = spmmi_plan_block(plan, k / SPMM_MOST_TRIES);
-        const spmm_block_format_t f     = spmmi_block_format(block, k % SPMM_MOST_TRIES);
+    for (int b = 0; b < SPMM_PLAN_BLOCKS && status == SPMM_OK; b++) {
+        const spmm_block_t *block = spmmi_plan_block(plan, b);
 
-        if (f.engine != NULL) { /* else the schedule has no use for the block */
-            status = spmmi_plan_refill_format(plan, block, f, in.values);
+        if (block->engine != NULL) { /* else the schedule has no use for the block */
+            status = spmmi_plan_refill_format(
+                plan, block, (spmm_block_format_t){block->engine, block->format}, in.values);
         }
     }
     if (plan->cover.plan != NULL) {

@@ -103,7 +103,7 @@ static void draw_options(mixed_t *m)
         NAME(m, "chunks2", "chunks4", "merged", "merged2", "halo-first", "allgather", "overlap");
     o->levels          = NAME(m, "node", "flat");
     o->cover           = NAME(m, "both", "rows");
-    o->tune            = NAME(m, "before", "none");
+    o->no_autotune     = draw(m, 3) == 0;
     o->halo_type       = draw(m, 6) > 0 ? SPMM_TYPE_AUTO : halo[draw(m, 2)];
     o->deterministic   = draw(m, 6) == 0;
     o->reproducible    = draw(m, 6) == 0;

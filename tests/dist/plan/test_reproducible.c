@@ -36,7 +36,7 @@ typedef struct {
     spmm_layout_t  layout;
     int64_t        n[WIDTHS];
     double complex alpha, beta;
-    const char    *partition, *transport, *schedule, *reorder, *balance;
+    const char    *partition, *transport, *schedule, *reorder;
 } case_t;
 
 /** A context on some ranks. */
@@ -124,8 +124,7 @@ static case_t draw_case(int64_t number)
     c.transport =
         spmm_test_on_gpu() ? NAME(&c, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
     c.schedule = NAME(&c, "merged", "allgather");
-    c.reorder  = NAME(&c, "affinity", "sorted", "tiles", "rcm", "metis");
-    c.balance  = NAME(&c, "time", "entries");
+    c.reorder  = NAME(&c, "affinity", "sorted");
     return c;
 }
 
@@ -271,7 +270,6 @@ static spmm_status_t make_plan(const case_t *c, int reproducible, spmm_matrix_t 
     o.transport    = c->transport;
     o.schedule     = c->schedule;
     o.reorder      = c->reorder;
-    o.balance      = c->balance;
     o.reproducible = reproducible;
     return spmm_plan_create(A, most, &o, plan);
 }
@@ -397,7 +395,7 @@ static void test_bits(void **state)
         results_t    want;
         int64_t      differ = 0;
 
-        plain.partition = plain.transport = plain.schedule = plain.reorder = plain.balance = NULL;
+        plain.partition = plain.transport = plain.schedule = plain.reorder = NULL;
         spmm_assert_ok(run(&plain, &group[0], 1, &want));
         for (int p = 1; p <= size; p++) {
             const int64_t count = group[p].ctx == NULL ? 0 : compare(&c, &group[p], 1, &want);

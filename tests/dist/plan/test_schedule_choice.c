@@ -193,7 +193,7 @@ static void test_choice(void **state)
     back.layout         = SPMM_LAYOUT_COL;
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_32F, 1, &A));
     check_choice(A, &o, !is_cpu);
-    A->env->schedules_on_cpu = true;
+    A->env->measures_on_cpu = true;
     check_choice(A, &o, true);
     check_choice(A, &back, true);
     check_choice(A, &fixed, false);
@@ -214,7 +214,7 @@ static void sweep(spmm_matrix_t *A, int rank)
     bool       over   = false;
     int        made   = 0;
 
-    A->env->schedules_on_cpu = true;
+    A->env->measures_on_cpu = true;
     for (int64_t k = 0; !over; k += 3) {
         const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
         spmm_plan_t             *plan   = NULL;
@@ -237,7 +237,7 @@ static void sweep(spmm_matrix_t *A, int rank)
         assert_true(spmmi_alloc_get_stats().live == before.live);
     }
     assert_true(made > 0 || spmm_test_env.size == 1);
-    A->env->schedules_on_cpu = false;
+    A->env->measures_on_cpu = false;
 }
 
 /* Rows of two entries, one in a column of the next rank, but for the last rank, which has no

@@ -144,13 +144,14 @@ static void test_plan(void **state)
     static const spmm_engine_ops_t other   = {.name = "other", .built = true, .build = other_build};
     const spmm_csr_t               block   = block_of(SPMM_R_16F, false);
     const spmm_problem_t           problem = problem_of(SPMM_R_16F, SPMM_R_32F, 8, SPMM_LAYOUT_ROW);
-    spmm_engine_choice_t           choice  = {.name = "auto", .tune = SPMM_TUNE_NONE};
+    spmm_engine_choice_t           choice  = {.name = "auto"};
     spmm_candidate_t      list[2] = {spmmi_candidate_new("cusparse"), spmmi_candidate_new("other")};
     spmm_engine_settled_t settled;
 
     for (int k = 0; k < 2; k++) {
         list[k].engine      = k == 0 ? &spmmi_engine_cusparse : &other;
         list[k].layout      = SPMM_LAYOUT_ROW;
+        list[k].c_type      = SPMM_R_32F;
         list[k].usable      = true;
         list[k].predicted_s = 1e-6 * (k + 1);
     }

@@ -148,10 +148,10 @@ void fake_prepare(const double predicted[N_FAKES])
     spmmi_error_clear(&spmm_test_env.err);
 }
 
-spmm_status_t fake_settle(const char *name, spmm_tune_t tune)
+spmm_status_t fake_settle(const char *name, bool measures)
 {
     const spmm_engine_choice_t choice = {
-        .name = name, .tune = tune, .beta = 1.0, .executes = fake_executes};
+        .name = name, .measures = measures, .beta = 1.0, .executes = fake_executes};
     static const spmm_pattern_t pattern;
     const spmm_problem_t        problem = {.ab_type = SPMM_R_32F,
                                            .c_type  = SPMM_R_32F,

@@ -9,8 +9,8 @@
 
 #include "engine/choose/autotune.h"
 
-/** YARDSTICK bears the name of the engine that others are compared with, products always try
- *  ALWAYS; the last two are the block's columns and those of B. */
+/** YARDSTICK bears the name of the engine that others are compared with, ALWAYS is always
+ *  measured; the last two are the block's columns and those of B. */
 enum { N_FAKES = 5, ALWAYS = 2, YARDSTICK = N_FAKES - 1, N_COLS = 7, PLANNED = 6 };
 
 /** What an engine is to do, and what it has been asked for. */
@@ -38,7 +38,7 @@ extern spmm_engine_settled_t fake_settled;
 void fake_prepare(const double predicted[N_FAKES]);
 
 /** Let the choice be made; the outcome is in fake_settled. */
-spmm_status_t fake_settle(const char *name, spmm_tune_t tune);
+spmm_status_t fake_settle(const char *name, bool measures);
 
 /** Engine @p k was taken, without an error and with its format alone; the format is destroyed. */
 void fake_check_taken(int k);

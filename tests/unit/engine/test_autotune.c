@@ -18,7 +18,7 @@ static void test_limits(void **state)
 
     fake_prepare(four);
     fakes[2].seconds = 20 * us;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     fake_check_unmeasured(1); /* the fourth */
     assert_int_equal(fakes[1].builds, 0);
     for (int k = 0; k < N_FAKES; k++) {
@@ -31,14 +31,14 @@ static void test_limits(void **state)
     fake_check_taken(2);
 
     fake_prepare(apart);
-    spmm_assert_ok(fake_settle("auto", SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle("auto", true));
     fake_check_unmeasured(0);
     assert_int_equal(fakes[0].builds, 0);
     assert_int_equal(fakes[YARDSTICK].builds, 1);
     fake_check_taken(2);
 
     fake_prepare(alone); /* no rival: nothing to measure */
-    spmm_assert_ok(fake_settle("auto", SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle("auto", true));
     fake_check_unmeasured(2);
     assert_int_equal(fakes[YARDSTICK].builds, 0);
     fake_check_taken(2);
@@ -55,7 +55,7 @@ static void test_load(void **state)
         fake_prepare(predicted);
         fake_load_s   = 0.1;
         fake_executes = executes[k];
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_NONE));
+        spmm_assert_ok(fake_settle(NULL, false));
         assert_int_equal(fakes[0].builds, k > 0);
         assert_true(fake_candidates[0].usable == (k > 0));
         assert_true(k > 0 || strstr(fake_candidates[0].why, "library") != NULL);
@@ -72,7 +72,7 @@ static void test_budget(void **state)
     fake_prepare(predicted);
     fake_executes    = 1;
     fakes[1].seconds = 20 * us;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     for (int k = 0; k < N_FAKES; k++) {
         fake_check_unmeasured(k);
     }
@@ -82,22 +82,23 @@ static void test_budget(void **state)
     fake_prepare(slow); /* seconds: 5 % of 1,000 of them are no more than the trials of five */
     fake_executes    = 0;
     fakes[1].seconds = 20 * us;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     fake_check_taken(1);
     fake_prepare(slow);
-    fake_executes = 60;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    fake_executes = 30;
+    spmm_assert_ok(fake_settle(NULL, true));
     fake_check_unmeasured(0);
     fake_check_taken(0);
-    /* trials of 10.5 s before it, 18 s its own: of 300 s no more than 5 %, but 10 % */
-    fake_prepare(slow);
-    fake_executes = 300;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
-    assert_true(fakes[YARDSTICK].executes > 0);
-    fake_destroy(fake_settled.format);
+    for (int k = 0; k < 2; k++) { /* 200 products and more are worth the yardstick's trials */
+        fake_prepare(slow);
+        fake_executes = 199 + k;
+        spmm_assert_ok(fake_settle(NULL, true));
+        assert_int_equal(fakes[YARDSTICK].executes > 0, k == 1);
+        fake_destroy(fake_settled.format);
+    }
 }
 
-/* Of 110 products of a second 5 % are one trial of five, and three times as much those of the best
+/* Of 110 products of a second 5 % are one trial of five, and five times as much those of the best
  * and of a near rival. */
 static void test_near(void **state)
 {
@@ -109,7 +110,7 @@ static void test_near(void **state)
         fake_prepare(predicted);
         fake_executes    = 110;
         fakes[0].seconds = fakes[1].seconds = 1.0;
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        spmm_assert_ok(fake_settle(NULL, true));
         assert_int_equal(fakes[1].builds, k == 0);
         fake_destroy(fake_settled.format);
     }
@@ -127,7 +128,7 @@ static void test_doubt(void **state)
         fake_prepare(slow);
         fake_executes    = k < 2 ? 110 : 60; /* too few to measure the first */
         fakes[0].seconds = first[k];
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        spmm_assert_ok(fake_settle(NULL, true));
         assert_int_equal(fakes[0].executes > 0, k < 2);
         assert_int_equal(fakes[1].builds, k == 0);
         fake_check_taken(k == 0);
@@ -144,7 +145,7 @@ static void test_winner(void **state)
         }
         fake_prepare(predicted);
         fakes[winner].seconds = 20 * us;
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        spmm_assert_ok(fake_settle(NULL, true));
         fake_check_taken(winner);
     }
 }
@@ -156,7 +157,7 @@ static void test_operands(void **state)
 
     fake_prepare(predicted);
     fake_candidates[1].layout = SPMM_LAYOUT_COL;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     for (int k = 0; k < 2; k++) {
         const bool cols = k == 1;
 
@@ -177,7 +178,7 @@ static void test_copies(void **state)
     fake_prepare(predicted);
     fakes[0].seconds            = 50 * us;
     fake_candidates[0].copies_s = 800 * us;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     assert_true(fabs(fake_candidates[0].measured_s - 850 * us) < 1e-3 * us);
     fake_check_taken(1);
 }
@@ -189,7 +190,7 @@ static void test_slow(void **state)
 
     fake_prepare(predicted);
     fakes[1].seconds = 5e-3;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     assert_int_equal(fakes[1].executes, N_WARM);
     assert_true(fakes[0].executes > N_WARM);
     assert_true(fabs(fake_candidates[1].measured_s - 5e-3) < 1e-3 * us);
@@ -207,7 +208,7 @@ static void test_passed_over(void **state)
         fakes[0].build_status   = statuses[s];
         fakes[1].execute_status = statuses[s];
         fakes[2].seconds        = 20 * us;
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        spmm_assert_ok(fake_settle(NULL, true));
         fake_check_unmeasured(0);
         assert_true(isnan(fake_candidates[1].measured_s));
         fake_check_taken(2);
@@ -216,7 +217,7 @@ static void test_passed_over(void **state)
         for (int k = 0; k < N_FAKES; k++) {
             fakes[k].build_status = k == 3 ? SPMM_OK : statuses[s];
         }
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        spmm_assert_ok(fake_settle(NULL, true));
         fake_check_taken(3);
     }
 }
@@ -236,8 +237,7 @@ static void test_passed_over_unmeasured(void **state)
             fake_block.n_rows     = way == 0 ? fake_block.n_rows : 0;
             fakes[0].build_status = fakes[1].build_status = statuses[s];
             if (room) {
-                assert_int_equal(fake_settle(NULL, way != 0 ? SPMM_TUNE_BEFORE : SPMM_TUNE_NONE),
-                                 SPMM_ERR_MEMORY);
+                assert_int_equal(fake_settle(NULL, way != 0), SPMM_ERR_MEMORY);
                 assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
                 assert_int_equal(fakes[1].builds, 0);
                 assert_int_equal(fake_held, 0);
@@ -245,20 +245,20 @@ static void test_passed_over_unmeasured(void **state)
                 spmmi_error_clear(&spmm_test_env.err);
                 continue;
             }
-            spmm_assert_ok(fake_settle("auto", way != 0 ? SPMM_TUNE_BEFORE : SPMM_TUNE_NONE));
+            spmm_assert_ok(fake_settle("auto", way != 0));
             fake_check_unmeasured(2);
             fake_check_taken(2);
         }
     }
     fake_prepare(predicted); /* one that was asked for is not replaced */
     fakes[0].build_status = SPMM_ERR_RANGE;
-    spmm_assert_error(fake_settle("zero", SPMM_TUNE_NONE), SPMM_ERR_RANGE, NULL);
+    spmm_assert_error(fake_settle("zero", false), SPMM_ERR_RANGE, NULL);
     assert_int_equal(fakes[1].builds, 0);
     fake_prepare(predicted); /* none is left */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].build_status = SPMM_ERR_RANGE;
     }
-    assert_int_equal(fake_settle(NULL, SPMM_TUNE_NONE), SPMM_ERR_RANGE);
+    assert_int_equal(fake_settle(NULL, false), SPMM_ERR_RANGE);
     assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
     assert_int_equal(fake_held, 0);
 }
@@ -272,7 +272,7 @@ static void test_crowded(void **state)
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].no_room = k == 1 ? 0 : 1;
     }
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     for (int k = 0; k < N_FAKES; k++) {
         if (k != 1) {
             fake_check_unmeasured(k);
@@ -284,7 +284,7 @@ static void test_crowded(void **state)
         predicted); /* built where others are not, then not run: the next takes its place */
     fakes[1].execute_status = SPMM_ERR_MEMORY;
     fakes[2].no_room        = 1;
-    spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+    spmm_assert_ok(fake_settle(NULL, true));
     fake_check_taken(0);
 }
 
@@ -295,14 +295,14 @@ static void test_all_fail(void **state)
     fake_prepare(predicted);
     fakes[0].build_status = fakes[YARDSTICK].build_status = SPMM_ERR_MEMORY;
     fakes[1].build_status                                 = SPMM_ERR_RANGE;
-    assert_int_equal(fake_settle(NULL, SPMM_TUNE_BEFORE), SPMM_ERR_RANGE);
+    assert_int_equal(fake_settle(NULL, true), SPMM_ERR_RANGE);
     assert_string_equal(spmm_test_env.err.text, "fake 1 is not built");
     assert_int_equal(fake_held, 0);
     assert_null(fake_settled.format);
 
     fake_prepare(predicted); /* a broken device is no matter of taste */
     fakes[0].execute_status = SPMM_ERR_DEVICE;
-    assert_int_equal(fake_settle(NULL, SPMM_TUNE_BEFORE), SPMM_ERR_DEVICE);
+    assert_int_equal(fake_settle(NULL, true), SPMM_ERR_DEVICE);
     assert_string_equal(spmm_test_env.err.text, "fake 0 does not run");
     assert_int_equal(fake_held, 0);
     assert_null(fake_settled.format);
@@ -319,8 +319,7 @@ static void test_unmeasured(void **state)
         if (way == 2) {
             fake_block.n_rows = 0;
         }
-        spmm_assert_ok(
-            fake_settle(way == 1 ? "two" : NULL, way != 0 ? SPMM_TUNE_BEFORE : SPMM_TUNE_NONE));
+        spmm_assert_ok(fake_settle(way == 1 ? "two" : NULL, way != 0));
         for (int k = 0; k < N_FAKES; k++) {
             fake_check_unmeasured(k);
         }
@@ -328,8 +327,8 @@ static void test_unmeasured(void **state)
         fake_check_taken(way == 1 ? 2 : 1);
     }
     fake_prepare(predicted);
-    spmm_assert_error(fake_settle("three", SPMM_TUNE_BEFORE), SPMM_ERR_UNSUPPORTED, NULL);
-    spmm_assert_error(fake_settle("four", SPMM_TUNE_BEFORE), SPMM_ERR_ARGUMENT, NULL);
+    spmm_assert_error(fake_settle("three", true), SPMM_ERR_UNSUPPORTED, NULL);
+    spmm_assert_error(fake_settle("four", true), SPMM_ERR_ARGUMENT, NULL);
     assert_int_equal(fake_held, 0);
 }
 
@@ -343,7 +342,7 @@ static void test_no_memory(void **state)
     for (int64_t fail = -1; fail < calls; fail++) { /* the first time none fails */
         fake_prepare(predicted);
         spmmi_alloc_inject(fail);
-        spmm_assert_ok(fake_settle(NULL, SPMM_TUNE_BEFORE));
+        spmm_assert_ok(fake_settle(NULL, true));
         spmmi_alloc_inject(-1);
         if (fail < 0) {
             calls = spmmi_alloc_get_stats().calls - before.calls;

@@ -126,8 +126,7 @@ static void check_settle(const char *name, int64_t executes, int engine, int var
                                            .layout  = SPMM_LAYOUT_ROW,
                                            .n       = 4,
                                            .pattern = &pattern};
-    const spmm_engine_choice_t  choice  = {
-          .name = name, .tune = SPMM_TUNE_BEFORE, .executes = executes};
+    const spmm_engine_choice_t  choice  = {.name = name, .measures = true, .executes = executes};
 
     spmm_assert_ok(
         spmmi_engine_settle(&choice, &block, &problem, &device, candidates, N_ENGINES, &settled));
