@@ -64,9 +64,8 @@ typedef struct {
                                        Plans that profile capture nothing: spmm_plan_explain() says
                                        so */
     int         exact_nonfinite; /**< nonzero: where B holds Inf or NaN, C has what the entries of A
-                                       make of them.  Zero: engines that also multiply zeros which
-                                       fill up blocks or tiles (cusparse-bell, cusparse) may put NaN
-                                       in other rows of C */
+                                       make of them.  Zero: engine cusparse may put NaN in other
+                                       rows of C */
     spmm_type_t b_type;          /**< of B and C.  AUTO: that of A (c_type aside).  SPMM_C_64F for A
                                        of SPMM_R_64F, SPMM_C_32F for A of SPMM_R_32F: B and C are
                                        complex, row-major, and multiplied as they lie, as real

@@ -109,6 +109,12 @@ rejects words docs/a.md 'Use spmm_buffer_alloc_shared.'
 rejects words docs/a.md 'It is the fastest today.'
 rejects words docs/a.md 'The kernel no longer waits.'
 rejects words src/base/a.c '/* Order as it was. */'
+rejects words include/spmm_dist/a.h 'int column_groups;'
+rejects words tools/a.c '"--column-groups K"'
+rejects words README.md 'Option use_fewer_ranks.'
+rejects words docs/a.md 'Engine cusparse-bell.'
+rejects words bench/a/a.py '"reorder=rcm"'
+rejects words docs/a.md 'Files of binsparse.'
 rejects columns src/base/a.c "/* $(printf '%98s' x) */"
 rejects columns scripts/a.sh "# $(printf '%99s' x)"
 rejects columns docs/a.md "$(printf '%101s' x | tr ' ' y)"
@@ -127,7 +133,8 @@ mkdir -p "$tree/docs"
 {
     printf '| %s |\n' "$(printf '%101s' x)"
     printf '[%s](a.md)\n' "$(printf '%101s' x)"
-    printf '%s\n' '```' "$(printf '%101s' x)" '```' 'It takes no longer than that.'
+    printf '%s\n' '```' "$(printf '%101s' x)" '```' 'It takes no longer than that.' \
+        'See [column_groups.c](../examples/column_groups.c).'
 } >"$tree/docs/a.md"
 last="a document with long tables, links and code"
 expect 0 columns
