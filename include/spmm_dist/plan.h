@@ -154,8 +154,8 @@ SPMM_API spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n,
  *                             rows of B or C it is not read there, and may be anything
  *  @param[in,out] C           local rows of C x n.  16 bits are rounded once: sums, those of all
  *                             ranks and beta * C among them, are in FP32 until then, for which a
- *                             plan may hold a copy of C (engine cusparse, where it alone writes C,
- *                             does as its library does) */
+ *                             plan may hold a copy of C (engine cusparse, which is then taken by
+ *                             name alone, does as its library does where it alone writes C) */
 SPMM_API spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B,
                                     int64_t ldb, double beta, void *C, int64_t ldc,
                                     spmm_stream_t stream);

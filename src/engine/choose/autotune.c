@@ -359,6 +359,19 @@ static spmm_status_t choose(spmm_tuning_t *t, const spmm_engine_choice_t *choice
     return spmmi_tuning_build_best(t);
 }
 
+/* C of 16 bits is rounded once, but the yardstick's library adds rounded sums in it. */
+static void leave_out_rounding(spmm_candidate_t *candidates, int n)
+{
+    for (int e = 0; e < n; e++) {
+        spmm_candidate_t *c = &candidates[e];
+
+        if (c->usable && c->engine->yardstick && spmm_type_size(c->c_type) == 2 &&
+            spmmi_candidate_least(candidates, n, e) >= 0) {
+            spmmi_candidate_leave_out(c, "adds sums of 16 bits: it is taken by name alone");
+        }
+    }
+}
+
 /* So many products as the caller has said may not be worth the loading of a library. */
 static void leave_out_unloaded(const spmm_engine_choice_t *choice, spmm_candidate_t *candidates,
                                int n)
@@ -391,6 +404,7 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
     memset(settled, 0, sizeof *settled);
     if (spmmi_candidate_is_auto(choice->name)) {
         leave_out_unloaded(choice, candidates, n);
+        leave_out_rounding(candidates, n);
     }
     SPMM_TRY(spmmi_engine_pick(choice->name, device, candidates, n, &picked));
     if (!spmmi_candidate_is_auto(choice->name)) {

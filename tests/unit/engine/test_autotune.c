@@ -44,6 +44,25 @@ static void test_limits(void **state)
     fake_check_taken(2);
 }
 
+/* Of C in 16 bits the yardstick's library rounds sums before they are whole: by name alone, or where
+ * nothing else runs. */
+static void test_rounding(void **state)
+{
+    const double predicted[] = {1.0, 0.0, 0.0, 0.0, 0.5};
+    const double alone[]     = {0.0, 0.0, 0.0, 0.0, 0.5};
+
+    for (int way = 0; way < 3; way++) {
+        fake_prepare(way == 1 ? alone : predicted);
+        for (int k = 0; k < N_FAKES; k++) {
+            fake_candidates[k].c_type = SPMM_R_16F;
+        }
+        spmm_assert_ok(fake_settle(way == 2 ? "yardstick" : NULL, true));
+        assert_int_equal(fakes[YARDSTICK].builds > 0, way > 0);
+        assert_int_equal(strstr(fake_candidates[YARDSTICK].why, "16 bits") != NULL, way == 0);
+        fake_check_taken(way == 0 ? 0 : YARDSTICK);
+    }
+}
+
 /* A library is not loaded for so few products as the caller announces. */
 static void test_load(void **state)
 {
@@ -355,6 +374,6 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-SPMM_TESTS(test_limits, test_budget, test_near, test_doubt, test_load, test_winner, test_operands,
-           test_copies, test_slow, test_passed_over, test_crowded, test_passed_over_unmeasured,
-           test_all_fail, test_unmeasured, test_no_memory);
+SPMM_TESTS(test_limits, test_budget, test_near, test_doubt, test_load, test_rounding, test_winner,
+           test_operands, test_copies, test_slow, test_passed_over, test_crowded,
+           test_passed_over_unmeasured, test_all_fail, test_unmeasured, test_no_memory);
