@@ -34,7 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
 CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
-SCHEDULES = ("overlap", "chunks2", "merged", "merged2")
+SCHEDULES = ("overlap", "chunks2", "merged")
 ALSO = "2, other partitions"
 LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
 EVEN = 1.08  # largest over mean time of the ranks that is good enough

@@ -108,7 +108,7 @@ static void run(int64_t products, int64_t n, const char *engine, const char *sch
 
 static void test_schedules(void **state)
 {
-    static const char *const schedule[] = {"overlap", "chunks2", "merged", "merged2", "halo-first"};
+    static const char *const schedule[] = {"overlap", "chunks2", "merged"};
 
     for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
         run(BATCH, N, "cusparse", schedule[s]);

@@ -113,6 +113,7 @@ rejects words include/spmm_dist/a.h 'int column_groups;'
 rejects words tools/a.c '"--column-groups K"'
 rejects words README.md 'Option use_fewer_ranks.'
 rejects words docs/a.md 'Engine cusparse-bell.'
+rejects words docs/a.md 'Schedule merged2.'
 rejects words bench/a/a.py '"reorder=rcm"'
 rejects words docs/a.md 'Files of binsparse.'
 rejects columns src/base/a.c "/* $(printf '%98s' x) */"

@@ -28,7 +28,7 @@ def options_of(rng, dtype):
         "no_autotune": bool(pick([0, 1])),
         "exact_nonfinite": bool(pick([0, 1])), "graph": False,
         "objective": None}
-    schedules = ["auto", "overlap", "chunks2", "halo-first"]
+    schedules = ["auto", "overlap", "chunks2"]
     if options["op"] == "n" and options["layout"] == "row":
         schedules += ["merged", "allgather"]
     options["schedule"] = str(pick(schedules))

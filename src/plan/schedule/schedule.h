@@ -17,9 +17,8 @@ struct spmm_schedule {
     const char     *name;        /**< stable, user-visible: "overlap" */
     const char     *description; /**< one line */
     spmm_blockset_t blockset;
-    int             chunks;   /**< most slices that B is cut into */
-    bool            in_order; /**< all is on the user stream: nobody waits for mark START */
-    bool            in_line;  /**< it may be, as plan/product/wait.h says */
+    int             chunks;  /**< most slices that B is cut into */
+    bool            in_line; /**< all may be on the user stream, as plan/product/wait.h says */
 
     /** May it run this plan?  By facts that are equal on all ranks.  When not, @p why gets the
      *  reason: the end of a sentence that starts with the schedule's name. */

@@ -124,7 +124,7 @@ static void test_products(void **state)
     const bool four = spmm_test_env.size == 4;
 
     for (int k = 0; k < 3; k++) {
-        const char *schedule = k == 0 ? "overlap" : k == 1 ? "chunks2" : "merged2";
+        const char *schedule = k == 0 ? "overlap" : k == 1 ? "chunks2" : "merged";
 
         check(SPMM_R_32F, SPMM_R_16F, 0x1p-11, schedule, "flat", "rows");
         check(SPMM_R_32F, SPMM_R_16BF, 0x1p-8, schedule, four ? "node" : "flat", "rows");

@@ -100,7 +100,7 @@ static void draw_options(mixed_t *m)
     o->engine    = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
     o->reorder   = NAME(m, "affinity", "sorted");
     o->schedule =
-        NAME(m, "chunks2", "chunks4", "merged", "merged2", "halo-first", "allgather", "overlap");
+        NAME(m, "chunks2", "chunks4", "merged", "allgather", "overlap");
     o->levels          = NAME(m, "node", "flat");
     o->cover           = NAME(m, "both", "rows");
     o->no_autotune     = draw(m, 3) == 0;

@@ -197,7 +197,7 @@ static void test_schedules(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    walk.options.schedule = "merged2";
+    walk.options.schedule = "merged";
     sweep(&walk);
     walk.options.schedule = "allgather";
     sweep(&walk);

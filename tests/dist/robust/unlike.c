@@ -116,7 +116,7 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
         o->reorder = name;
         break;
     case 14:
-        o->schedule = w->number % 2 == 0 ? name : "halo-first";
+        o->schedule = w->number % 2 == 0 ? name : "overlap";
         break;
     case 15:
         o->executes = w->number % 2 == 0 ? 7 : -7;
