@@ -109,7 +109,7 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
         map_again(b, env, &plan->cols, &parts->cols);
     }
     dist_must(b, spmmi_plan_make_blocks(parts, &only), "the blocks of the baselines");
-    dist_must(b, spmmi_plan_join(parts, SPMM_BLOCKSET_MERGED, &joined), "a baseline");
+    dist_must(b, spmmi_plan_join(parts, &joined), "a baseline");
     blocks->needed = joined.csr;
     spmmi_free(joined.source);
     for (int p = 0; p < env->size; p++) {

@@ -73,8 +73,7 @@ typedef struct {
     int reproducible;   /**< nonzero: bitwise equal results for any number of ranks, partition and
                            transport, on CPUs of one kind, and on GPUs: each row is summed in the
                            order of the columns of the original A, by engine csr-cpu or csr-gpu,
-                           after all rows that it needs have arrived (schedule "merged", or
-                           "allgather" by name).  op T and H then multiply by blocks of the
+                           after all rows that it needs have arrived (schedule "merged").  op T and H then multiply by blocks of the
                            transposed A and bring rows of B, not sums */
     const char *levels; /**< "flat": rows go straight to the ranks that need them; "node": once
                                       to each other node that needs them, spread over the ranks of
@@ -86,8 +85,8 @@ typedef struct {
                              on one node of all ranks, the fewest rows of B and partial rows of C
                              that serve all entries between them (least cover).  Entries with
                              a row of the other kind move to the other rank, so new values come by
-                             spmm_matrix_update_values() alone.  Not for reproducible plans, option
-                             graph and schedule "allgather".  NULL or "auto": "both" on CPUs of
+                             spmm_matrix_update_values() alone.  Not for reproducible plans and
+                             option graph.  NULL or "auto": "both" on CPUs of
                              several nodes where it is predicted to take less than 0.92 of the time
                              between them, unless no row moves to another rank; else "rows" */
     spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
@@ -95,8 +94,8 @@ typedef struct {
                                 error of up to u |A| |B| of the entries whose row of B
                                 travels, u = 2^-11 for 16F, 2^-8 for 16BF, 2^-24 for 32F; elements
                                 beyond the type's range become Inf, and below its normal ones lose
-                                more.  Op N, not for reproducible plans, schedule "allgather"
-                                and transport "nccl-push"; partial rows of C are not rounded.
+                                more.  Op N, not for reproducible plans and transport
+                                "nccl-push"; partial rows of C are not rounded.
                                 AUTO: as they are */
 } spmm_plan_options_t;
 

@@ -194,59 +194,6 @@ spmm_status_t spmmi_halo_sum_node(spmm_env_t *env, spmm_halo_t *halo)
     return status;
 }
 
-/* Every rank of a node gets all rows of the others, and sends its own to all of them. */
-static int64_t full_node_rows(const spmm_env_t *env, const int64_t *offset)
-{
-    const spmm_nodes_t *nodes = &env->nodes;
-    int64_t             own   = 0;
-    int                 ranks = 0;
-
-    for (int p = 0; p < env->size; p++) {
-        if (spmmi_nodes_share(nodes, p, env->rank)) {
-            own += offset[p + 1] - offset[p];
-            ranks++;
-        }
-    }
-    return greater(ranks * (offset[env->size] - own), own * (env->size - ranks));
-}
-
-/* The counts of a full halo: nothing to or from this rank itself. */
-static void count_full(const spmm_env_t *env, const int64_t *offset, int64_t *send, int64_t *recv)
-{
-    const int64_t n_own = offset[env->rank + 1] - offset[env->rank];
-
-    for (int p = 0; p < env->size; p++) {
-        send[p] = p == env->rank ? 0 : n_own;
-        recv[p] = p == env->rank ? 0 : offset[p + 1] - offset[p];
-    }
-}
-
-spmm_status_t spmmi_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo)
-{
-    spmm_halo_t   made   = {.send_same = true};
-    spmm_status_t status = SPMM_OK;
-    int64_t      *count;
-
-    if (SPMM_NEW(count, 2 * (int64_t)env->size) == NULL) {
-        return spmmi_fail_memory(&env->err, 2 * (int64_t)env->size, sizeof *count,
-                                 "the counts of a halo plan");
-    }
-    count_full(env, offset, count, count + env->size);
-    status = list_peers(env, count, &made.n_send_peers, &made.send_peer, &made.send_ptr);
-    if (status == SPMM_OK) {
-        status =
-            list_peers(env, count + env->size, &made.n_recv_peers, &made.recv_peer, &made.recv_ptr);
-    }
-    spmmi_free(count);
-    if (status != SPMM_OK) {
-        spmmi_halo_free(&made);
-        return status;
-    }
-    made.node_rows = env->nodes.count > 1 ? full_node_rows(env, offset) : 0;
-    *halo          = made;
-    return SPMM_OK;
-}
-
 spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
                                 int64_t n_need, spmm_halo_t *halo)
 {

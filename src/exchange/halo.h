@@ -13,22 +13,14 @@ typedef struct {
     int     *send_peer, *recv_peer; /**< [n_*_peers] ascending ranks, never this one */
     int64_t *send_ptr, *recv_ptr;   /**< [n_*_peers + 1] rows, prefix sums */
     int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to mirror, ascending
-                                         for each peer; NULL when send_same */
+                                         for each peer */
     int64_t node_rows; /**< the rows that this rank's node gets from other nodes, or sends them: the
                             greater */
-    bool    send_same; /**< every peer gets the same rows, of which there is one copy */
 } spmm_halo_t;
 
 static inline int64_t spmmi_halo_send_rows(const spmm_halo_t *halo)
 {
     return halo->send_ptr[halo->n_send_peers];
-}
-
-/** Rows that lie ready to be sent. */
-static inline int64_t spmmi_halo_mirror_rows(const spmm_halo_t *halo)
-{
-    return halo->send_same && halo->n_send_peers > 0 ? halo->send_ptr[1]
-                                                     : spmmi_halo_send_rows(halo);
 }
 
 static inline int64_t spmmi_halo_recv_rows(const spmm_halo_t *halo)
@@ -55,10 +47,7 @@ spmm_status_t spmmi_halo_sum_node(spmm_env_t *env, spmm_halo_t *halo);
 spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
                                 int64_t n_need, spmm_halo_t *halo);
 
-/** The halo in which every rank sends all indices that it owns to every other.  Local.
- *  @param[in] offset [size + 1] owners of the indices */
-spmm_status_t spmmi_halo_create_full(spmm_env_t *env, const int64_t *offset, spmm_halo_t *halo);
-void          spmmi_halo_free(spmm_halo_t *halo);
+void spmmi_halo_free(spmm_halo_t *halo);
 /** That its lists take. */
 size_t spmmi_halo_bytes(const spmm_halo_t *halo);
 

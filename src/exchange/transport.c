@@ -97,9 +97,8 @@ static spmm_status_t ask(spmm_transport_shared_t *shared, const spmm_transport_n
 
         *c           = spmmi_candidate_new(transport->name);
         c->transport = transport;
-        c->by_name   = transport->by_name || (need->same && !transport->sends_same) ||
-                     (need->packed && transport->packs);
-        c->usable = transport->supports(shared, c->why);
+        c->by_name   = transport->by_name || (need->packed && transport->packs);
+        c->usable    = transport->supports(shared, c->why);
         if (automatic && transport->asks_first != NULL) {
             SPMM_TRY(ask_first(shared->env, c));
         }

@@ -59,9 +59,9 @@ typedef enum {
 
 /** One exchange: rows of row_bytes, contiguous, in the order of the halo plan, device memory. */
 typedef struct {
-    spmm_direction_t direction; /**< only FORWARD on a halo that is send_same */
-    void            *mirror;    /**< [mirror rows]: source of FORWARD, target of REVERSE */
-    void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
+    spmm_direction_t direction;
+    void            *mirror; /**< [mirror rows]: source of FORWARD, target of REVERSE */
+    void            *halo;   /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
     /** SPMM_MOST_CHUNKS x executes in which this rank has exchanged nothing + chunk: equal on all
      *  ranks, or they are out of step. */
@@ -80,13 +80,12 @@ typedef struct {
     const int     *peer; /**< [n_peers] */
     const int64_t *ptr;  /**< [n_peers + 1] rows */
     char          *rows;
-    bool           same; /**< every peer gets the same rows: the groups lie on top of each other */
 } spmm_exchange_side_t;
 
 /** The rows to or from the @p p th peer, and their bytes. */
 static inline char *spmmi_side_rows(const spmm_exchange_side_t *side, int p, size_t row_bytes)
 {
-    return side->rows + (side->same ? 0 : (size_t)side->ptr[p] * row_bytes);
+    return side->rows + (size_t)side->ptr[p] * row_bytes;
 }
 
 static inline size_t spmmi_side_bytes(const spmm_exchange_side_t *side, int p, size_t row_bytes)
@@ -97,8 +96,7 @@ static inline size_t spmmi_side_bytes(const spmm_exchange_side_t *side, int p, s
 /** Bytes of all rows of one end. */
 static inline size_t spmmi_side_total(const spmm_exchange_side_t *side, size_t row_bytes)
 {
-    return side->same && side->n_peers > 0 ? spmmi_side_bytes(side, 0, row_bytes)
-                                           : (size_t)side->ptr[side->n_peers] * row_bytes;
+    return (size_t)side->ptr[side->n_peers] * row_bytes;
 }
 
 /** What this rank sends. */
@@ -107,9 +105,9 @@ static inline spmm_exchange_side_t spmmi_exchange_source(const spmm_halo_t     *
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){halo->n_send_peers, halo->send_peer, halo->send_ptr,
-                                        exchange->mirror, halo->send_same}
+                                        exchange->mirror}
                : (spmm_exchange_side_t){halo->n_recv_peers, halo->recv_peer, halo->recv_ptr,
-                                        exchange->halo, false};
+                                        exchange->halo};
 }
 
 /** What it receives. */
@@ -118,9 +116,9 @@ static inline spmm_exchange_side_t spmmi_exchange_target(const spmm_halo_t     *
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){halo->n_recv_peers, halo->recv_peer, halo->recv_ptr,
-                                        exchange->halo, false}
+                                        exchange->halo}
                : (spmm_exchange_side_t){halo->n_send_peers, halo->send_peer, halo->send_ptr,
-                                        exchange->mirror, false};
+                                        exchange->mirror};
 }
 
 typedef struct spmm_transport_ops {
@@ -179,7 +177,6 @@ typedef struct spmm_transport_ops {
      *  all later ones are void.  Local, does not wait; may be NULL. */
     spmm_status_t (*check)(spmm_transport_shared_t *shared);
 
-    bool sends_same; /**< serves halo plans that are send_same */
     bool packs;      /**< takes rows in_place: it packs them on the way */
     bool sees_steps; /**< rows of another length or step are SPMM_ERR_COMM on the rank that gets
                           them; false: they are taken for what was expected */
@@ -200,7 +197,6 @@ typedef struct {
     const spmm_halo_t *halo;
     size_t             row_bytes; /**< largest */
     bool               picks; /**< rows lie scattered: they are packed first, or by the transport */
-    bool               same;  /**< halo plans that are send_same are to be served, too */
     bool packed; /**< what travels is not the rows of B: transports that pack do not serve it */
 } spmm_transport_need_t;
 

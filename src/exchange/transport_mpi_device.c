@@ -128,7 +128,6 @@ const spmm_transport_ops_t spmmi_transport_mpi_device = {
     .name        = "mpi-device",
     .description = "CUDA-aware MPI between device buffers",
     .built       = IS_BUILT,
-    .sends_same  = true,
     .sees_steps  = true,
     .supports    = mpi_device_supports,
     .cost        = mpi_device_cost,

@@ -85,7 +85,7 @@ static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm
     t->staged   = shared->device->kind != SPMM_DEVICE_CPU;
     t->messages = messages;
     if (t->staged) {
-        t->mirror_size = (size_t)spmmi_halo_mirror_rows(halo) * max_row_bytes;
+        t->mirror_size = (size_t)spmmi_halo_send_rows(halo) * max_row_bytes;
         t->halo_size   = (size_t)spmmi_halo_recv_rows(halo) * max_row_bytes;
         status         = alloc_staging(t);
     }
@@ -188,7 +188,6 @@ const spmm_transport_ops_t spmmi_transport_mpi_host = {
     .name        = "mpi-host",
     .description = "MPI between host buffers; rows of a GPU are staged through pinned memory",
     .built       = true,
-    .sends_same  = true,
     .sees_steps  = true,
     .supports    = mpi_host_supports,
     .cost        = mpi_host_cost,

@@ -126,8 +126,8 @@ static spmm_status_t connect_peers(nccl_state_t *t, char *scratch, const int64_t
     const spmm_halo_t   *g      = t->halo;
     const spmm_device_t *device = t->shared->device;
     char                *behind = scratch + (size_t)g->n_send_peers * WORD;
-    spmm_exchange_side_t sends  = {g->n_send_peers, g->send_peer, ptr, scratch, false};
-    spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, behind, false};
+    spmm_exchange_side_t sends  = {g->n_send_peers, g->send_peer, ptr, scratch};
+    spmm_exchange_side_t recvs  = {g->n_recv_peers, g->recv_peer, ptr, behind};
 
     SPMM_TRY(spmmi_nccl_exchange(t->shared, &sends, &recvs, WORD, NULL));
     SPMM_TRY(spmmi_nccl_exchange(t->shared, &recvs, &sends, WORD, NULL));
@@ -226,7 +226,6 @@ const spmm_transport_ops_t spmmi_transport_nccl = {
     .name        = "nccl",
     .description = "NCCL send and receive between GPUs, in stream order",
     .built       = true,
-    .sends_same  = true,
     .supports    = nccl_supports,
     .cost        = nccl_cost,
     .create      = nccl_create,

@@ -227,11 +227,8 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_plan_free_lists(plan);
     spmmi_block_free(&plan->blocks.local);
     spmmi_block_free(&plan->blocks.halo);
-    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
-        spmmi_block_free(&plan->blocks.joined[f].block);
-    }
+    spmmi_block_free(&plan->blocks.joined.block);
     spmmi_free_all(plan->choice.schedules, plan->choice.transports, plan->blocks.need);
-    spmmi_halo_free(&plan->exchange.full);
     spmmi_halo_free(&plan->exchange.halo);
     if (!spmmi_plan_has_one_map(plan)) {
         spmmi_layout_map_free(&plan->cols);

@@ -18,12 +18,10 @@ static size_t row_bytes_of(const spmm_plan_t *plan)
 
 static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_schedule_t *named = o->schedule == NULL ? NULL : spmmi_schedule_find(o->schedule);
     const spmm_transport_need_t need = {
         .halo      = &plan->exchange.halo,
         .row_bytes = row_bytes_of(plan),
         .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
-        .same      = named != NULL && named->blockset == SPMM_BLOCKSET_GATHERED,
         .packed    = spmmi_candidate_is_named(o->levels, "node") || spmmi_plan_rounds(plan)};
     spmm_status_t status = SPMM_OK;
 

@@ -22,10 +22,7 @@
 
 bool spmmi_plan_runs_alone(const spmm_plan_t *plan)
 {
-    const spmm_schedule_t *schedule = plan->choice.schedule; /* NULL: of an SDDMM */
-
-    return plan->exchange.alone &&
-           (schedule == NULL || schedule->blockset != SPMM_BLOCKSET_GATHERED);
+    return plan->exchange.alone;
 }
 
 /* The buffers belong to the last execute until it is done, on whatever stream that was; on this one

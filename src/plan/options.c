@@ -140,8 +140,6 @@ static spmm_status_t check_halo_type(const spmm_plan_t *plan, const spmm_plan_op
         why = "rounds rows of B, and op T and H send sums";
     } else if (plan->reproducible) {
         why = "is not for reproducible plans: which rows are rounded depends on the partition";
-    } else if (spmmi_candidate_is_named(o->schedule, "allgather")) {
-        why = "is not for schedule allgather";
     }
     return why == NULL ? SPMM_OK
                        : spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "halo_type %s", why);

@@ -82,12 +82,10 @@ struct spmm_plan {
     spmm_plan_stats_t stats;        /**< all but the times */
 };
 
-/** Number @p b, below SPMM_PLAN_BLOCKS: local, halo, joined ones. */
+/** Number @p b, below SPMM_PLAN_BLOCKS: local, halo, joined. */
 static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
 {
-    return b == 0   ? &plan->blocks.local
-           : b == 1 ? &plan->blocks.halo
-                    : &plan->blocks.joined[b - 1].block;
+    return b == 0 ? &plan->blocks.local : b == 1 ? &plan->blocks.halo : &plan->blocks.joined.block;
 }
 
 /** Do rows travel in a shorter type? */

@@ -31,7 +31,7 @@ def factors(names):
                     "row", "col"], "op": [
                         "n", "t"], "type": [
                             "64f", "32f"], "schedule": [
-                                "overlap", "chunks4", "merged", "allgather"], }
+                                "overlap", "chunks4", "merged"], }
 
 
 def verify(case, timeout):

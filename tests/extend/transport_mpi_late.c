@@ -68,7 +68,6 @@ const spmm_transport_ops_t spmmi_transport_mpi_late = {
     .description = "MPI between host buffers, without overlap",
     .built       = true,
     .by_name     = true, /* auto leaves it alone */
-    .sends_same  = true,
     .sees_steps  = true,
     .supports    = supports,
     .cost        = cost,

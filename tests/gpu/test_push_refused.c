@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
-/** @file test_push_refused.c  Products over nccl-push on which ranks do not agree, and schedules
- *  that it does not serve. */
+/** @file test_push_refused.c  Products over nccl-push on which ranks do not agree. */
 #include <cuda_runtime.h>
 
 #include "api/context.h"
@@ -70,22 +69,6 @@ static void test_differ(void **state)
     }
 }
 
-/* A schedule that is asked for, and that only other transports serve, decides. */
-static void test_gathered(void **state)
-{
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A     = pair_matrix(ctx, ROWS);
-    spmm_plan_stats_t   stats = {.struct_size = sizeof stats};
-    spmm_plan_t        *plan;
-
-    o.schedule = "allgather";
-    o.layout   = SPMM_LAYOUT_ROW;
-    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_not_equal(stats.transport, "nccl-push");
-    test_context_destroy(&plan, &A, NULL);
-}
-
 static void test_open(void **state)
 {
     spmm_device_t device;
@@ -102,4 +85,4 @@ static void test_close(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-SPMM_TESTS(test_open, test_gathered, test_differ, test_close);
+SPMM_TESTS(test_open, test_differ, test_close);

@@ -30,7 +30,7 @@ def options_of(rng, dtype):
         "objective": None}
     schedules = ["auto", "overlap", "chunks2"]
     if options["op"] == "n" and options["layout"] == "row":
-        schedules += ["merged", "allgather"]
+        schedules.append("merged")
     options["schedule"] = str(pick(schedules))
     if options["partition"] == "metis":
         options["objective"] = str(pick(["vol", "cut"]))

@@ -291,7 +291,7 @@ static spmm_matrix_t *create(const caller_t *c, const product_t *p)
 /* Those who exclude covers are few. */
 static bool may_cover(const product_t *p)
 {
-    return !p->reproducible && (p->schedule == NULL || strcmp(p->schedule, "allgather") != 0);
+    return !p->reproducible;
 }
 
 static bool moves_entries(const spmm_plan_t *plan)

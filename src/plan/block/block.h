@@ -9,9 +9,8 @@
 
 /** What a schedule needs besides what all plans have: formats, and buffers for rows. */
 typedef enum {
-    SPMM_BLOCKSET_SPLIT,    /**< local and halo block; halo rows */
-    SPMM_BLOCKSET_MERGED,   /**< one block over [own | halo] columns; both rows in one buffer */
-    SPMM_BLOCKSET_GATHERED, /**< one block over [own | all other] columns, and all of B */
+    SPMM_BLOCKSET_SPLIT,  /**< local and halo block; halo rows */
+    SPMM_BLOCKSET_MERGED, /**< one block over [own | halo] columns; both rows in one buffer */
     SPMM_BLOCKSETS
 } spmm_blockset_t;
 
@@ -55,7 +54,7 @@ typedef struct {
 /** All entries of this rank in one block, and the rows of B that it multiplies. */
 typedef struct {
     spmm_block_t block;
-    void        *rows; /**< device [own and other rows x n], owned */
+    void        *rows; /**< device [own and halo rows x n], owned */
 } spmm_joined_t;
 
 /** The part of a plan that holds entries.  Owned by the plan; split.c fills local, halo and need,
@@ -63,9 +62,9 @@ typedef struct {
 typedef struct {
     spmm_block_t  local, halo; /**< entries whose column this rank owns / does not; csr until the
                                     formats are made */
-    spmm_joined_t joined[SPMM_BLOCKSETS]; /**< both in one; [SPLIT] is unused */
-    bool          made[SPMM_BLOCKSETS];   /**< what there is of formats and their buffers */
-    bool          keep_input;             /**< csr of local and halo are needed once more */
+    spmm_joined_t joined;      /**< both in one */
+    bool          made[SPMM_BLOCKSETS]; /**< what there is of formats and their buffers */
+    bool          keep_input;           /**< csr of local and halo are needed once more */
     int64_t      *need; /**< [recv rows], owned: new index of each halo row; NULL once the formats
                              are made */
 } spmm_plan_blocks_t;

@@ -30,13 +30,12 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
     return SPMM_OK;
 }
 
-static spmm_status_t build_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
-                                  const spmm_plan_options_t *o)
+static spmm_status_t build_joined(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_type_t c_type = spmmi_plan_sum_type(plan, blockset);
-    spmm_block_t     *block  = &plan->blocks.joined[blockset].block;
+    const spmm_type_t c_type = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_MERGED);
+    spmm_block_t     *block  = &plan->blocks.joined.block;
 
-    SPMM_TRY(spmmi_plan_join(plan, blockset, block));
+    SPMM_TRY(spmmi_plan_join(plan, block));
     if (!plan->blocks.keep_input && plan->blocks.local.engine == NULL) {
         spmmi_block_free_input(&plan->blocks.local);
         spmmi_block_free_input(&plan->blocks.halo);
@@ -53,8 +52,7 @@ static spmm_status_t build_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
 /* What this rank needs where the schedule asks for @p blockset. */
 static spmm_blockset_t blockset_here(const spmm_plan_t *plan, spmm_blockset_t blockset)
 {
-    return plan->exchange.alone && blockset != SPMM_BLOCKSET_GATHERED ? SPMM_BLOCKSET_SPLIT
-                                                                      : blockset;
+    return plan->exchange.alone ? SPMM_BLOCKSET_SPLIT : blockset;
 }
 
 static spmm_status_t make_here(spmm_plan_t *plan, spmm_blockset_t blockset,
@@ -63,18 +61,9 @@ static spmm_status_t make_here(spmm_plan_t *plan, spmm_blockset_t blockset,
     if (plan->blocks.made[blockset]) {
         return SPMM_OK;
     }
-    SPMM_TRY(blockset == SPMM_BLOCKSET_SPLIT ? build_split(plan, o)
-                                             : build_joined(plan, blockset, o));
+    SPMM_TRY(blockset == SPMM_BLOCKSET_SPLIT ? build_split(plan, o) : build_joined(plan, o));
     SPMM_TRY(spmmi_plan_make_rows(plan, blockset));
     return spmmi_plan_make_sum(plan, blockset);
-}
-
-void spmmi_plan_close_gather(spmm_plan_t *plan)
-{
-    if (plan->exchange.gather != NULL) {
-        plan->exchange.transport->destroy(plan->exchange.gather);
-        plan->exchange.gather = NULL;
-    }
 }
 
 static void drop_blockset(spmm_plan_t *plan, spmm_blockset_t f)
@@ -84,35 +73,18 @@ static void drop_blockset(spmm_plan_t *plan, spmm_blockset_t f)
         spmmi_block_give_up(&plan->blocks.halo);
         plan->edge.used = plan->edge.kept;
     } else {
-        spmmi_block_give_up(&plan->blocks.joined[f].block);
-        spmmi_block_free_input(&plan->blocks.joined[f].block);
-    }
-    if (f == SPMM_BLOCKSET_GATHERED) {
-        spmmi_plan_close_gather(plan);
+        spmmi_block_give_up(&plan->blocks.joined.block);
+        spmmi_block_free_input(&plan->blocks.joined.block);
     }
     spmmi_plan_free_rows(plan, (spmm_blockset_t)f);
     plan->blocks.made[f] = false;
-}
-
-static spmm_status_t make_all(spmm_plan_t *plan, spmm_blockset_t blockset,
-                              const spmm_plan_options_t *o)
-{
-    SPMM_TRY(spmmi_agree(plan->env, make_here(plan, blockset_here(plan, blockset), o)));
-    if (blockset == SPMM_BLOCKSET_GATHERED && plan->exchange.gather == NULL) {
-        const size_t row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
-
-        SPMM_TRY(spmmi_agree(plan->env,
-                             plan->exchange.transport->create(plan->shared, &plan->exchange.full,
-                                                              row_bytes, &plan->exchange.gather)));
-    }
-    return SPMM_OK;
 }
 
 spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, spmm_blockset_t blockset,
                                        const spmm_plan_options_t *o)
 {
     const spmm_blockset_t here   = blockset_here(plan, blockset);
-    const spmm_status_t   status = make_all(plan, blockset, o);
+    const spmm_status_t   status = spmmi_agree(plan->env, make_here(plan, here, o));
 
     if (status == SPMM_OK) {
         plan->blocks.made[here] = true;
@@ -145,6 +117,5 @@ const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan)
 {
     const spmm_blockset_t blockset = blockset_here(plan, plan->choice.schedule->blockset);
 
-    return blockset == SPMM_BLOCKSET_SPLIT ? &plan->blocks.local
-                                           : &plan->blocks.joined[blockset].block;
+    return blockset == SPMM_BLOCKSET_SPLIT ? &plan->blocks.local : &plan->blocks.joined.block;
 }

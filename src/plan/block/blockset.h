@@ -11,8 +11,6 @@ spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, spmm_blockset_t blocks
                                        const spmm_plan_options_t *o);
 /** Free all formats and buffers but those that schedules with @p keep need.  Collective. */
 void spmmi_plan_drop_blocksets(spmm_plan_t *plan, const bool keep[SPMM_BLOCKSETS]);
-/** Free the exchange of all rows of B, if there is one: its messages are given up.  Local. */
-void spmmi_plan_close_gather(spmm_plan_t *plan);
 /** The block with the rows of all entries, or the local one. */
 const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan);
 

@@ -41,11 +41,10 @@ static int64_t row_length(const part_t *part, int32_t i)
     return at < 0 ? 0 : part->block->csr.row_ptr[at + 1] - part->block->csr.row_ptr[at];
 }
 
-/* Copy row i of a part behind entry @p to of the joined block.  @p col: the new column of each of
- * its columns, ascending as they do; NULL: @p shift above it.
+/* Copy row i of a part behind entry @p to of the joined block, columns @p shift above its own.
  * @return the entry behind the row */
-static int64_t copy_row(const part_t *part, int32_t i, const int32_t *col, int32_t shift,
-                        int64_t to, spmm_block_t *joined)
+static int64_t copy_row(const part_t *part, int32_t i, int32_t shift, int64_t to,
+                        spmm_block_t *joined)
 {
     const spmm_csr_t *csr  = &part->block->csr;
     const size_t      size = spmm_type_size(csr->type);
@@ -53,9 +52,7 @@ static int64_t copy_row(const part_t *part, int32_t i, const int32_t *col, int32
     const int64_t     from = n == 0 ? 0 : csr->row_ptr[part->at[i]];
 
     for (int64_t k = 0; k < n; k++) {
-        const int32_t c = csr->col_idx[from + k];
-
-        joined->csr.col_idx[to + k] = col != NULL ? col[c] : c + shift;
+        joined->csr.col_idx[to + k] = csr->col_idx[from + k] + shift;
         joined->source[to + k] =
             part->block->source == NULL ? (uint32_t)(from + k) : part->block->source[from + k];
     }
@@ -67,7 +64,7 @@ static int64_t copy_row(const part_t *part, int32_t i, const int32_t *col, int32
 }
 
 static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *halo,
-                 const int32_t *col, spmm_block_t *joined)
+                 spmm_block_t *joined)
 {
     int64_t *ptr = joined->csr.row_ptr;
 
@@ -82,40 +79,16 @@ static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *hal
         const int64_t end = spmmi_cpu_first_row(ptr, joined->csr.n_rows, t + 1, n_threads);
 
         for (int64_t i = spmmi_cpu_first_row(ptr, joined->csr.n_rows, t, n_threads); i < end; i++) {
-            const int64_t behind = copy_row(local, (int32_t)i, NULL, 0, ptr[i], joined);
+            const int64_t behind = copy_row(local, (int32_t)i, 0, ptr[i], joined);
 
-            (void)copy_row(halo, (int32_t)i, col, plan->cols.n_local, behind, joined);
+            (void)copy_row(halo, (int32_t)i, plan->cols.n_local, behind, joined);
         }
     }
 }
 
-/* The place of each halo row among [own | all other] rows; NULL where halo rows follow the own. */
-static spmm_status_t place_halo(const spmm_plan_t *plan, spmm_blockset_t blockset, int32_t **col)
+static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_block_t *block)
 {
-    const int64_t n_halo = spmmi_halo_recv_rows(&plan->exchange.halo);
-    const int64_t first  = plan->cols.offset[plan->env->rank];
-
-    *col = NULL;
-    if (blockset == SPMM_BLOCKSET_MERGED) {
-        return SPMM_OK;
-    }
-    if (SPMM_NEW(*col, n_halo) == NULL) {
-        return spmmi_fail_memory(&plan->env->err, n_halo, sizeof **col, "the places of halo rows");
-    }
-    for (int64_t h = 0; h < n_halo; h++) {
-        (*col)[h] =
-            (int32_t)(plan->blocks.need[h] < first ? plan->blocks.need[h] + plan->cols.n_local
-                                                   : plan->blocks.need[h]);
-    }
-    return SPMM_OK;
-}
-
-static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_blockset_t blockset,
-                                  spmm_block_t *block)
-{
-    const int64_t n_cols = blockset == SPMM_BLOCKSET_GATHERED
-                               ? plan->cols.n_global
-                               : plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
+    const int64_t n_cols = plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
 
     if (n_cols > INT32_MAX) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_RANGE,
@@ -132,12 +105,10 @@ static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_blockset_t block
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
-                              spmm_block_t *block)
+spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block)
 {
     part_t        local = {.at = NULL}, halo = {.at = NULL};
-    int32_t      *col    = NULL;
-    spmm_status_t status = alloc_joined(plan, blockset, block);
+    spmm_status_t status = alloc_joined(plan, block);
 
     if (status == SPMM_OK) {
         status = open_part(plan->env, &plan->blocks.local, plan->rows.n_local, &local);
@@ -146,11 +117,8 @@ spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
         status = open_part(plan->env, &plan->blocks.halo, plan->rows.n_local, &halo);
     }
     if (status == SPMM_OK) {
-        status = place_halo(plan, blockset, &col);
+        fill(plan, &local, &halo, block);
     }
-    if (status == SPMM_OK) {
-        fill(plan, &local, &halo, col, block);
-    }
-    spmmi_free_all(col, local.at, halo.at);
+    spmmi_free_all(local.at, halo.at);
     return status; /* the block's owner frees it */
 }

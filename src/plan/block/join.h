@@ -7,7 +7,6 @@
 
 /** block->csr and ->source = entries of both blocks; columns of the halo block follow the own ones,
  *  in the order of the halo rows or, for GATHERED, of all indices of other ranks.  Local. */
-spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_blockset_t blockset,
-                              spmm_block_t *block);
+spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block);
 
 #endif /* SPMM_PLAN_JOIN_H */

@@ -69,8 +69,7 @@ static spmm_status_t set_up(spmm_plan_t *plan)
         }
     }
     SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.local));
-    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.halo));
-    return spmmi_halo_create_full(plan->env, plan->cols.offset, &plan->exchange.full);
+    return spmmi_block_scan(plan->device, plan->layout, &plan->blocks.halo);
 }
 
 /* What one rank has, or asks for, counts for all. */
@@ -280,9 +279,6 @@ spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_opti
     }
     SPMM_TRY(spmmi_agree(plan->env, list_candidates(&w)));
     status = walk(&w);
-    if (status != SPMM_OK) {
-        spmmi_schedule_trial_give_up(w.trial);
-    }
     spmmi_schedule_trial_close(w.trial);
     SPMM_TRY(status);
     free_inputs(plan);

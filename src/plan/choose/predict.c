@@ -115,7 +115,6 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
     const bool         is_cpu   = plan->device->kind == SPMM_DEVICE_CPU;
     const spmm_type_t  c_type   = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
     const spmm_type_t  remote_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
-    const size_t       elem     = spmm_type_size(plan->halo_type);
     const bool         packs = !plan->exchange.transport->packs || plan->layout == SPMM_LAYOUT_COL;
 
     *t         = (spmm_terms_t){.concurrent = !is_cpu, .hop_s = is_cpu ? 0.0 : hop_s};
@@ -134,22 +133,19 @@ static void fill_terms(const facts_t *f, spmm_terms_t *t)
         chunk->joined_s   = joined_s(f, n, chunk->halo_s);
         chunk->exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * plan->sent_size);
     }
-    t->gather_s =
-        plan->exchange.transport->cost(&plan->exchange.full, (size_t)plan->n * elem, plan->device);
 }
 
 /* A rank waits for its peers: the slowest exchange counts for all that take part. */
 static spmm_status_t share_exchanges(const spmm_plan_t *plan, spmm_terms_t *t)
 {
-    double slowest[SPMM_MOST_CHUNKS + 1] = {t->gather_s};
+    double slowest[SPMM_MOST_CHUNKS];
 
     for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
-        slowest[k] = t->chunk[k].exchange_s;
+        slowest[k - 1] = t->chunk[k].exchange_s;
     }
-    SPMM_TRY(spmmi_allreduce(plan->env, slowest, SPMM_MOST_CHUNKS + 1, MPI_DOUBLE, MPI_MAX));
-    t->gather_s = slowest[0];
+    SPMM_TRY(spmmi_allreduce(plan->env, slowest, SPMM_MOST_CHUNKS, MPI_DOUBLE, MPI_MAX));
     for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
-        t->chunk[k].exchange_s = plan->exchange.alone ? 0.0 : slowest[k];
+        t->chunk[k].exchange_s = plan->exchange.alone ? 0.0 : slowest[k - 1];
     }
     return SPMM_OK;
 }
@@ -174,10 +170,9 @@ spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
     for (int s = 0; s < spmmi_n_schedules; s++) {
         const spmm_schedule_t *schedule = spmmi_schedules[s];
 
-        slowest[s] = plan->exchange.alone && schedule->blockset != SPMM_BLOCKSET_GATHERED
-                         ? t.local_s
-                         : finite_or_last(schedule->predict(schedule, plan, &t)) +
-                               store_sum_s(&f, schedule->blockset);
+        slowest[s] = plan->exchange.alone ? t.local_s
+                                          : finite_or_last(schedule->predict(schedule, plan, &t)) +
+                                                store_sum_s(&f, schedule->blockset);
     }
     SPMM_TRY(spmmi_allreduce(plan->env, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX));
     for (int s = 0; s < spmmi_n_schedules; s++) {

@@ -68,16 +68,6 @@ spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t
     return SPMM_OK;
 }
 
-void spmmi_schedule_trial_give_up(spmm_schedule_trial_t *trial)
-{
-    if (trial != NULL) {
-        const spmm_device_t *device = trial->plan->device;
-
-        (void)device->ops->stream_sync(device, trial->operands.stream);
-        spmmi_plan_close_gather(trial->plan);
-    }
-}
-
 void spmmi_schedule_trial_close(spmm_schedule_trial_t *trial)
 {
     if (trial != NULL) {

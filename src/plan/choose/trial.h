@@ -10,9 +10,6 @@ typedef struct spmm_schedule_trial spmm_schedule_trial_t;
 
 /** Collective, agreed.  @return SPMM_ERR_MEMORY: no room for the operands on some rank */
 spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial);
-/** After an exchange failed, before trial_close(): schedule allgather sends from the operands
- *  themselves, which must stay where messages are under way.  NULL-safe; local. */
-void spmmi_schedule_trial_give_up(spmm_schedule_trial_t *trial);
 /** NULL-safe; local. */
 void spmmi_schedule_trial_close(spmm_schedule_trial_t *trial);
 /** Seconds of one execute by plan->schedule at the planned width: median of some batches of this

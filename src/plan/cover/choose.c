@@ -22,8 +22,6 @@ enum { RANKS, NODES, KINDS };
 /* Why not?  By what is equal on all ranks; NULL: there may be one. */
 static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_schedule_t *schedule = o->schedule == NULL ? NULL : spmmi_schedule_find(o->schedule);
-
     if (spmmi_candidate_is_named(o->cover, "rows")) {
         return "is not asked for";
     }
@@ -32,9 +30,6 @@ static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
     }
     if (o->graph != 0) {
         return "is not captured: leave out option graph";
-    }
-    if (schedule != NULL && schedule->blockset == SPMM_BLOCKSET_GATHERED) {
-        return "has nothing to save where schedule allgather sends all rows";
     }
     if (spmmi_candidate_is_named(o->cover, "both")) {
         return NULL;

@@ -115,11 +115,9 @@ static size_t row_bytes_of(const spmm_plan_t *plan)
 }
 
 /* Rows of B that the joined block multiplies. */
-static int64_t joined_rows(const spmm_plan_t *plan, spmm_blockset_t blockset)
+static int64_t joined_rows(const spmm_plan_t *plan)
 {
-    return blockset == SPMM_BLOCKSET_GATHERED
-               ? plan->cols.n_global
-               : plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
+    return plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
 }
 
 /* Rows that come lie where the transport wants them, if it cares. */
@@ -130,8 +128,7 @@ static void use_peer_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
 
     plan->exchange.peer_rows =
         transport->target_rows != NULL ? transport->target_rows(plan->exchange.state) : NULL;
-    if (plan->exchange.peer_rows != NULL && blockset != SPMM_BLOCKSET_GATHERED &&
-        !(is_halo && blockset == SPMM_BLOCKSET_MERGED)) {
+    if (plan->exchange.peer_rows != NULL && !(is_halo && blockset == SPMM_BLOCKSET_MERGED)) {
         *(is_halo ? &plan->exchange.halo_rows : &plan->exchange.mirror_rows) =
             plan->exchange.peer_rows;
     }
@@ -143,13 +140,13 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
     const size_t  row_bytes = row_bytes_of(plan);
 
     use_peer_rows(plan, blockset);
-    if (blockset != SPMM_BLOCKSET_GATHERED && plan->exchange.mirror_rows == NULL) {
+    if (plan->exchange.mirror_rows == NULL) {
         SPMM_TRY(take(plan, spmmi_halo_send_rows(&plan->exchange.halo), row_bytes,
                       "rows to exchange", &plan->exchange.mirror_rows));
     }
     if (blockset != SPMM_BLOCKSET_SPLIT) {
-        return take(plan, joined_rows(plan, blockset), row_bytes, "rows of B to multiply at once",
-                    &plan->blocks.joined[blockset].rows);
+        return take(plan, joined_rows(plan), row_bytes, "rows of B to multiply at once",
+                    &plan->blocks.joined.rows);
     }
     if (plan->exchange.halo_rows == NULL) {
         SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->exchange.halo_rows));
@@ -201,10 +198,9 @@ void spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
         give(plan, &plan->exchange.halo_rows);
         give(plan, &plan->edge.halo);
     } else {
-        give(plan, &plan->blocks.joined[blockset].rows);
+        give(plan, &plan->blocks.joined.rows);
     }
-    if (plan->exchange.halo_rows == NULL &&
-        plan->blocks.joined[SPMM_BLOCKSET_MERGED].rows == NULL) {
+    if (plan->exchange.halo_rows == NULL && plan->blocks.joined.rows == NULL) {
         give(plan, &plan->exchange.mirror_rows);
     }
 }
@@ -273,10 +269,7 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
 
     rows += is_own(plan, plan->exchange.halo_rows) ? n_recv : 0;
     rows += plan->edge.halo != NULL ? n_recv : 0;
-    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
-        rows +=
-            plan->blocks.joined[f].rows != NULL ? (size_t)joined_rows(plan, (spmm_blockset_t)f) : 0;
-    }
+    rows += plan->blocks.joined.rows != NULL ? (size_t)joined_rows(plan) : 0;
     if (plan->edge.used) {
         bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
                  spmm_type_size(plan->ab_type);

@@ -183,11 +183,10 @@ spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
     return plan->device->ops->gather_rows(plan->device, &args, stream);
 }
 
-spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
-                                    const spmm_operands_t *x, const spmm_slice_t *slice,
-                                    const void *rows)
+spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x,
+                                    const spmm_slice_t *slice, const void *rows)
 {
-    spmm_block_t   *block = &plan->blocks.joined[blockset].block;
+    spmm_block_t   *block = &plan->blocks.joined.block;
     spmm_operands_t y     = columns_of(plan, x, slice);
 
     y.B   = rows;

@@ -21,8 +21,7 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
 spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, void *to, spmm_stream_t stream);
 /** C = beta * C + product of the joined block with @p rows [own and other rows x n], packed. */
-spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, spmm_blockset_t blockset,
-                                    const spmm_operands_t *x, const spmm_slice_t *slice,
-                                    const void *rows);
+spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x,
+                                    const spmm_slice_t *slice, const void *rows);
 
 #endif /* SPMM_PLAN_PRODUCTS_H */

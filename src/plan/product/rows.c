@@ -195,30 +195,3 @@ spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
     return end(plan, slice, plan->exchange.state, &sent, spmmi_plan_rounds(plan) ? what.halo : NULL,
                stream);
 }
-
-/* Forward only, so that `own` is read and never written. */
-static spmm_exchange_t gather_of(const spmm_plan_t *plan, const spmm_slice_t *slice,
-                                 const void *own)
-{
-    return (spmm_exchange_t){.direction = SPMM_HALO_FORWARD,
-                             .mirror    = (void *)own,
-                             .halo      = slice->halo,
-                             .row_bytes = (size_t)slice->n * spmm_type_size(plan->halo_type),
-                             .step      = step_of(plan, slice)};
-}
-
-spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
-                                        const void *own, spmm_stream_t stream)
-{
-    const spmm_exchange_t what = gather_of(plan, slice, own);
-
-    return begin(plan, slice->index, plan->exchange.gather, &what, stream);
-}
-
-spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
-                                      spmm_stream_t stream)
-{
-    const spmm_exchange_t what = gather_of(plan, slice, own);
-
-    return end(plan, slice, plan->exchange.gather, &what, NULL, stream);
-}

@@ -34,8 +34,6 @@ typedef struct {
     const spmm_transport_ops_t *transport; /**< borrowed */
     void                       *state;     /**< of the transport, owned; NULL in two levels */
     spmm_levels_t              *levels;    /**< owned; NULL in one */
-    spmm_halo_t                 full;      /**< the halo plan of schedule allgather */
-    void                       *gather;    /**< state of the transport on it; NULL: not needed */
     uint32_t                    begun;     /**< exchanges, and captures launched, which have some */
     uint32_t missed;  /**< executes in which nothing was begun: refused, or failed before */
     uint32_t in_step; /**< missed, as all ranks had it when they last agreed on it */
@@ -44,7 +42,7 @@ typedef struct {
     bool               in_line;     /**< the product under way is on the user stream alone */
     int32_t           *send_row;    /**< halo.send_row, on GPUs a device copy: op N packs these */
     spmm_reduce_list_t reduce;      /**< op T adds these */
-    void              *mirror_rows; /**< device [send rows x n], packed; NULL for allgather */
+    void              *mirror_rows; /**< device [send rows x n], packed */
     void              *rounded;   /**< device [send rows and recv rows x n], packed, of the type in
                                       which they travel; NULL: as they are */
     void              *halo_rows; /**< device [recv rows x n], packed; NULL unless SPLIT */
@@ -67,10 +65,5 @@ spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
  *  rows. */
 spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, spmm_stream_t stream);
-/** The same for all rows of all other ranks, from @p own [own rows x n], packed. */
-spmm_status_t spmmi_plan_begin_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice,
-                                        const void *own, spmm_stream_t stream);
-spmm_status_t spmmi_plan_end_all_rows(spmm_plan_t *plan, const spmm_slice_t *slice, const void *own,
-                                      spmm_stream_t stream);
 
 #endif /* SPMM_PLAN_ROWS_H */

@@ -267,11 +267,8 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                   plan->partition.note == NULL ? "" : plan->partition.note);
     print_block(plan, &plan->blocks.local, "local", out);
     print_block(plan, &plan->blocks.halo, "halo", out);
-    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
-        if (plan->blocks.joined[f].block.candidates != NULL) {
-            print_block(plan, &plan->blocks.joined[f].block,
-                        f == SPMM_BLOCKSET_MERGED ? "merged" : "gathered", out);
-        }
+    if (plan->blocks.joined.block.candidates != NULL) {
+        print_block(plan, &plan->blocks.joined.block, "merged", out);
     }
     print_edge(plan, out);
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",

@@ -60,17 +60,16 @@ static void count_block(const spmm_block_t *block, spmm_plan_stats_t *s)
     s->device_bytes += device;
 }
 
-static void count_exchange(const spmm_plan_t *plan, const void *state, const spmm_halo_t *moved,
-                           spmm_plan_stats_t *s)
+static void count_exchange(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
     size_t host, device;
 
-    if (state == NULL) {
+    if (plan->exchange.state == NULL) {
         spmmi_levels_bytes(plan->exchange.levels, &host, &device);
     } else {
-        plan->exchange.transport->bytes(state, &host, &device);
+        plan->exchange.transport->bytes(plan->exchange.state, &host, &device);
     }
-    s->host_bytes += host + spmmi_halo_bytes(moved);
+    s->host_bytes += host + spmmi_halo_bytes(&plan->exchange.halo);
     s->device_bytes += device;
 }
 
@@ -83,13 +82,8 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
         spmmi_plan_buffer_bytes(plan);
     count_block(&plan->blocks.local, s);
     count_block(&plan->blocks.halo, s);
-    for (int f = SPMM_BLOCKSET_SPLIT + 1; f < SPMM_BLOCKSETS; f++) {
-        count_block(&plan->blocks.joined[f].block, s);
-    }
-    count_exchange(plan, plan->exchange.state, &plan->exchange.halo, s);
-    if (plan->exchange.gather != NULL) {
-        count_exchange(plan, plan->exchange.gather, &plan->exchange.full, s);
-    }
+    count_block(&plan->blocks.joined.block, s);
+    count_exchange(plan, s);
     if (plan->cover.plan != NULL) {
         spmm_plan_stats_t moved = {0};
 
@@ -154,23 +148,22 @@ static void add_flow(traffic_t *t, int in, int out, const spmm_halo_flow_t *flow
     t->messages[out] += flow->messages_out;
 }
 
-/* What an execute of @p part moves: allgather moves more than is needed.  @p t [SPMM_WAYS] */
+/* What an execute of @p part moves.  @p t [SPMM_WAYS] */
 static void add_traffic(const spmm_plan_t *part, spmm_plan_stats_t *s, traffic_t *t)
 {
     const spmm_plan_exchange_t *e         = &part->exchange;
-    const spmm_halo_t          *moved     = e->gather != NULL ? &e->full : &e->halo;
     const int64_t               row_bytes = part->n * (int64_t)part->sent_size;
     const int                   in = part->op == SPMM_OP_N ? 0 : 1, out = 1 - in;
-    const size_t                bytes[2] = {(size_t)(spmmi_halo_recv_rows(moved) * row_bytes),
-                                            (size_t)(spmmi_halo_send_rows(moved) * row_bytes)};
+    const size_t                bytes[2] = {(size_t)(spmmi_halo_recv_rows(&e->halo) * row_bytes),
+                                            (size_t)(spmmi_halo_send_rows(&e->halo) * row_bytes)};
     spmm_halo_flow_t            flow[SPMM_WAYS] = {{0}};
 
     s->recv_bytes += bytes[in];
     s->send_bytes += bytes[out];
-    if (e->levels != NULL && e->gather == NULL) {
+    if (e->levels != NULL) {
         spmmi_levels_flow(e->levels, flow);
     } else {
-        spmmi_halo_flow(moved, part->env, flow);
+        spmmi_halo_flow(&e->halo, part->env, flow);
     }
     for (int way = 0; way < SPMM_WAYS; way++) {
         add_flow(&t[way], in, out, &flow[way], row_bytes);

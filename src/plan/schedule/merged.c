@@ -28,7 +28,7 @@ static spmm_status_t copy_own(spmm_plan_t *plan, const spmm_operands_t *x, const
 
 static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    char        *rows = plan->blocks.joined[SPMM_BLOCKSET_MERGED].rows;
+    char        *rows = plan->blocks.joined.rows;
     const size_t own  = (size_t)plan->cols.n_local * (size_t)x->n * spmm_type_size(plan->ab_type);
     const spmm_slice_t  all = {.index = 0, .first = 0, .n = x->n, .halo = rows + own};
     const spmm_stream_t way = plan->exchange.comm_stream;
@@ -42,7 +42,7 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
     /* Also where the copy failed: B is the caller's again behind this. */
     SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_EXCHANGED, x->stream));
     SPMM_TRY(work);
-    return spmmi_plan_run_joined(plan, SPMM_BLOCKSET_MERGED, x, &all, rows);
+    return spmmi_plan_run_joined(plan, x, &all, rows);
 }
 
 static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])

@@ -3,11 +3,6 @@
 
 #include <math.h>
 
-double spmmi_terms_both(const spmm_terms_t *terms, double a, double b)
-{
-    return terms->concurrent ? fmax(a, b) : a + b;
-}
-
 double spmmi_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, double arrive_s,
                             double multiply_s)
 {

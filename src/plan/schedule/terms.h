@@ -20,13 +20,10 @@ typedef struct {
     double hop_s;      /**< from one stream to the other */
     double local_s;    /**< product with the local block */
     double add_s;      /**< op T: sum of the rows received */
-    double gather_s;   /**< exchange of all of B, the slowest rank's */
 
     spmm_chunk_terms_t chunk[SPMM_MOST_CHUNKS + 1]; /**< [k]; k = 0 is unused */
 } spmm_terms_t;
 
-/** Seconds of both at once, or one after the other where nothing is concurrent. */
-double spmmi_terms_both(const spmm_terms_t *terms, double a, double b);
 /** Seconds of @p k chunks, each packed and exchanged (@p arrive_s) and then multiplied
  *  (@p multiply_s), when the other stream is busy for @p first_s at first. */
 double spmmi_terms_pipeline(const spmm_terms_t *terms, int k, double first_s, double arrive_s,

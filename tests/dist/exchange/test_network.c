@@ -123,9 +123,6 @@ static void test_transport(void **state)
                      1e-15);
     }
     spmmi_halo_free(&halo);
-    spmm_assert_ok(spmmi_halo_create_full(&ctx->env, offset, &halo));
-    assert_int_equal(halo.node_rows, size > 2 ? at_home * (size - at_home) : 0);
-    spmmi_halo_free(&halo);
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 

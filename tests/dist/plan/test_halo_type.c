@@ -155,9 +155,6 @@ static void test_refused(void **state)
     o.reproducible = 1;
     check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type is not for reproducible plans");
     o.reproducible = 0;
-    o.schedule     = "allgather";
-    check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type is not for schedule allgather");
-    o.schedule = NULL;
     if (spmm_test_env.size > 1) {
         o.halo_type = spmm_test_env.rank == 0 ? SPMM_R_16F : SPMM_TYPE_AUTO;
         check_refused(SPMM_R_32F, &o, SPMM_ERR_ARGUMENT, "halo_type");

@@ -96,11 +96,10 @@ static void draw_options(mixed_t *m)
         o->b_type = m->type == SPMM_R_64F ? SPMM_C_64F : SPMM_C_32F;
         m->b_type = m->c_type = o->b_type;
     }
-    o->partition = NAME(m, "block", "metis", "auto", "one", "ptscotch");
-    o->engine    = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
-    o->reorder   = NAME(m, "affinity", "sorted");
-    o->schedule =
-        NAME(m, "chunks2", "chunks4", "merged", "allgather", "overlap");
+    o->partition       = NAME(m, "block", "metis", "auto", "one", "ptscotch");
+    o->engine          = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
+    o->reorder         = NAME(m, "affinity", "sorted");
+    o->schedule        = NAME(m, "chunks2", "chunks4", "merged", "overlap");
     o->levels          = NAME(m, "node", "flat");
     o->cover           = NAME(m, "both", "rows");
     o->no_autotune     = draw(m, 3) == 0;

@@ -213,9 +213,6 @@ static void test_refused(void **state)
     o.reproducible = 1;
     check_refused(&o, SPMM_ERR_UNSUPPORTED, "cover both is not for reproducible plans");
     o.reproducible = 0;
-    o.schedule     = "allgather";
-    check_refused(&o, SPMM_ERR_UNSUPPORTED, "cover both has nothing to save where schedule allg");
-    o.schedule = NULL;
     spmm_assert_ok(make(&o, &plan));
     if (spmm_test_env.size > 1) {
         int64_t rows[EACH * 4];

@@ -123,7 +123,7 @@ static case_t draw_case(int64_t number)
     c.partition = NAME(&c, "block", "metis", "ptscotch", "auto", "one");
     c.transport =
         spmm_test_on_gpu() ? NAME(&c, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
-    c.schedule = NAME(&c, "merged", "allgather");
+    c.schedule = NAME(&c, "merged");
     c.reorder  = NAME(&c, "affinity", "sorted");
     return c;
 }

@@ -21,7 +21,7 @@ static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
     return stats;
 }
 
-/* One format is held, not three. */
+/* One format is held, not both. */
 static void test_bytes(void **state)
 {
     spmm_matrix_t *A;
@@ -36,13 +36,12 @@ static void test_bytes(void **state)
         spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
         assert_null(plan->blocks.local.csr.values);
         assert_null(plan->blocks.halo.csr.values);
-        assert_null(plan->blocks.joined[SPMM_BLOCKSET_MERGED].block.csr.values);
+        assert_null(plan->blocks.joined.block.csr.values);
         assert_null(plan->blocks.need);
         rows[joined] = spmmi_plan_buffer_bytes(plan);
         if (spmm_test_env.size > 1) {
             assert_int_equal(plan->blocks.local.engine == NULL, joined == 1);
-            assert_int_equal(plan->blocks.joined[SPMM_BLOCKSET_MERGED].block.engine == NULL,
-                             joined == 0);
+            assert_int_equal(plan->blocks.joined.block.engine == NULL, joined == 0);
         }
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
@@ -96,12 +95,10 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
                                             .n_sm    = 132,
                                             .threads = 1,
                                             .mem_bw  = 4e12};
-    int64_t                    ptr[] = {0, n_halo}, all[] = {0, 3 * ROWS};
+    int64_t                    ptr[]     = {0, n_halo};
     spmm_candidate_t           candidates[SPMM_MOST_SCHEDULES];
     const spmm_halo_t          peers = {
                  .n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr};
-    const spmm_halo_t everyone = {
-        .n_send_peers = 1, .n_recv_peers = 1, .send_ptr = all, .recv_ptr = all};
     spmm_plan_t plan = {.env       = &spmm_test_env,
                         .device    = &gpu,
                         .n         = 128,
@@ -112,7 +109,7 @@ static const char *best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, 
                         .halo_type = SPMM_R_32F,
                         .compute   = SPMM_COMPUTE_32F,
                         .choice    = {.schedules = candidates},
-                        .exchange  = {.transport = &transport, .halo = peers, .full = everyone}};
+                        .exchange  = {.transport = &transport, .halo = peers}};
     int         best = 0;
 
     plan.rows.n_local = plan.cols.n_local = ROWS;
@@ -305,7 +302,7 @@ static void test_refusals(void **state)
     }
     o.op       = SPMM_OP_N;
     o.layout   = SPMM_LAYOUT_COL;
-    o.schedule = "allgather";
+    o.schedule = "merged";
     assert_int_equal(spmm_plan_create(A, 2, &o, &plan), SPMM_ERR_UNSUPPORTED);
     assert_non_null(strstr(spmm_last_error(ctx), "is for row-major"));
     assert_null(plan);

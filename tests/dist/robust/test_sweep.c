@@ -199,8 +199,6 @@ static void test_schedules(void **state)
 
     walk.options.schedule = "merged";
     sweep(&walk);
-    walk.options.schedule = "allgather";
-    sweep(&walk);
 }
 
 static void test_reproducible(void **state)
