@@ -29,7 +29,7 @@ for shape in "16 2048" "16 8192" "64 2048" "128 2048"; do # columns of a grid, i
 done
 variants=()
 for transport in nccl-push nccl; do
-    for how in schedule=overlap schedule=overlap,graph=1; do
+    for how in chunks=1 chunks=1,graph=1; do
         variants+=(--variant "transport=$transport,$how")
     done
 done

@@ -22,8 +22,8 @@ void dist_print_help(FILE *out)
         "the\n"
         "                       file's without its ending, or the spec with - for : and ,\n"
         "  --variant LIST       a plan to time: auto, or any of engine=, transport=, schedule=,\n"
-        "                       reorder=, cover=, graph=1 and event=1 (streams wait for each\n"
-        "                       other's events, no halo block waits itself) with commas\n"
+        "                       chunks=, reorder=, cover=, graph=1 and event=1 (streams wait\n"
+        "                       for each other's events, no halo block waits itself) with commas\n"
         "                       between; may be given again [auto]\n"
         "  --engine, --transport, --schedule, --reorder NAME, --graph\n"
         "                       the same for all variants that do not say\n"
@@ -62,6 +62,8 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
         v->transport = value;
     } else if (strcmp(key, "schedule") == 0) {
         v->schedule = value;
+    } else if (strcmp(key, "chunks") == 0 && strlen(value) == 1 && strchr("0124", value[0])) {
+        v->chunks = value[0] - '0';
     } else if (strcmp(key, "reorder") == 0) {
         v->reorder = value;
     } else if (strcmp(key, "cover") == 0) {

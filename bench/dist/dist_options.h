@@ -15,6 +15,7 @@ typedef struct {
     char        text[DIST_TEXT]; /**< the strings below point into it */
     const char *name;            /**< as given; the column `variant` */
     const char *engine, *transport, *schedule, *reorder, *cover;
+    int         chunks; /**< 0: the plan chooses */
     bool        graph;
     bool        event; /**< the halo block waits for an event, not itself */
 } dist_variant_t;

@@ -20,7 +20,7 @@ exchange of the needed rows or of all rows; and with where
 T2 - T1 / 2 goes: mean local time beyond T1 / 2 (part), the slowest rank beyond the mean (uneven),
 the exchange beyond the local block (waits), and what comes behind both (behind), where both blocks
 were timed alone.  What is less efficient than E is taken apart by BUILD: OUT.tsv gets, as comments,
-its times by each engine by name and by each schedule.  Printed are geomeans and what is least.
+its times by each engine by name, schedule and chunks.  Printed are geomeans and what is least.
 Exit code 1: a product was wrong, or something was left out."""
 import argparse
 import os
@@ -34,7 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
 CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
-SCHEDULES = ("overlap", "chunks2", "merged")
+SCHEDULES = ("schedule=overlap,chunks=1", "schedule=overlap,chunks=2", "schedule=merged")
 ALSO = "2, other partitions"
 LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
 EVEN = 1.08  # largest over mean time of the ranks that is good enough
@@ -227,13 +227,14 @@ def parts_of(rows):
         numbers = [microseconds(row, f"alone_{part}_ms") for part in ("exchange", "local", "halo")]
         parts = "" if None in numbers else " ({:.1f} | {:.1f} + {:.1f})".format(*numbers)
         engines = "" if by == "engine" else f" {row['engine']}, {row['halo_engine']}"
-        yield f"{name.split(',')[0]} {microseconds(row, 'total_ms'):.1f}{parts}{engines}"
+        label = name.split(",")[0] if by == "engine" else name
+        yield f"{label} {microseconds(row, 'total_ms'):.1f}{parts}{engines}"
 
 
 def take_apart(runs, options, lines):
     """Lines on what is less efficient than asked for."""
-    variants = [f"engine={name},schedule=overlap" for name in options.engines.split(",")]
-    variants += [f"schedule={name}" for name in SCHEDULES]
+    variants = [f"engine={name},schedule=overlap,chunks=1" for name in options.engines.split(",")]
+    variants += SCHEDULES
     more = ["--no-baselines", *(word for name in variants for word in ("--variant", name))]
     worst = sorted((x for x in lines if x["efficiency"] < options.below),
                    key=lambda x: x["efficiency"])

@@ -109,14 +109,14 @@ def plan(path):
 
 
 def schedules(path):
-    """Streams of overlap, chunks2 and merged; lengths are an example."""
+    """Streams of overlap in one and in two chunks and of merged; lengths are an example."""
     svg = Svg(820, 330)
     lanes = {
         "overlap": [("user", [("local", 0, 120), ("halo", 215, 90)]),
                     ("comm", [("pack", 0, 35), ("exchange", 35, 180)])],
-        "chunks2": [("user", [("local", 0, 120), ("halo", 120, 48), ("halo", 215, 48)]),
-                    ("comm", [("pack", 0, 18), ("exchange", 18, 90), ("pack", 108, 18),
-                              ("exchange", 126, 89)])],
+        "in 2 chunks": [("user", [("local", 0, 120), ("halo", 120, 48), ("halo", 215, 48)]),
+                        ("comm", [("pack", 0, 18), ("exchange", 18, 90), ("pack", 108, 18),
+                                  ("exchange", 126, 89)])],
         "merged": [("user", [("copy", 0, 25), ("halo", 215, 170)]),
                    ("comm", [("pack", 0, 35), ("exchange", 35, 180)])],
     }

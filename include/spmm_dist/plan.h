@@ -38,7 +38,7 @@ typedef struct {
                                      time */
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
-                                       device; engines and schedule are then chosen by the model
+                                       device; engines and chunks are then chosen by the model
                                        alone, covers by name alone.  Name engine, reorder, schedule
                                        and levels to not depend on calibrated rates either */
     int            profile;       /**< local unless with graph; nonzero: time the phases of every
@@ -54,9 +54,12 @@ typedef struct {
                                        more than 5 % of what they will, or 25 % where engines are
                                        close: few get the model's choice */
     const char    *schedule;      /**< order of exchange and products, see spmm_schedule_info() and
-                                       docs/reference/schedules.md.  NULL or "auto": on GPUs the
-                                       fastest measured of the two best predicted and
-                                       "overlap", where the plan measures; on CPUs "overlap" */
+                                       docs/reference/schedules.md.  NULL or "auto": "overlap",
+                                       "merged" where @p reproducible asks for it */
+    int            chunks;        /**< of columns, 1, 2 or 4, in which schedule "overlap" brings and
+                                       multiplies rows.  0: on GPUs the fastest measured of one and
+                                       the two best predicted, where the plan measures; on CPUs
+                                       one */
     int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
                                        that launching their parts takes longer than the work; see
                                        spmm_execute().  Needs GPUs, on several ranks transport nccl
@@ -73,8 +76,9 @@ typedef struct {
     int reproducible;   /**< nonzero: bitwise equal results for any number of ranks, partition and
                            transport, on CPUs of one kind, and on GPUs: each row is summed in the
                            order of the columns of the original A, by engine csr-cpu or csr-gpu,
-                           after all rows that it needs have arrived (schedule "merged").  op T and H then multiply by blocks of the
-                           transposed A and bring rows of B, not sums */
+                           after all rows that it needs have arrived (schedule "merged").  op T and
+                           H then multiply by blocks of the transposed A and bring rows of B, not
+                           sums */
     const char *levels; /**< "flat": rows go straight to the ranks that need them; "node": once
                                       to each other node that needs them, spread over the ranks of
                                       both nodes, and on from rank to rank there; op T adds sums for
@@ -86,24 +90,23 @@ typedef struct {
                              that serve all entries between them (least cover).  Entries with
                              a row of the other kind move to the other rank, so new values come by
                              spmm_matrix_update_values() alone.  Not for reproducible plans and
-                             option graph.  NULL or "auto": "both" on CPUs of
-                             several nodes where it is predicted to take less than 0.92 of the time
-                             between them, unless no row moves to another rank; else "rows" */
+                             option graph.  NULL or "auto": "both" on CPUs of several nodes where it
+                             is predicted to take less than 0.92 of the time between them, unless no
+                             row moves to another rank; else "rows" */
     spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
                                 FP32, 32F where it is in FP64.  Half the bytes, and in C a further
                                 error of up to u |A| |B| of the entries whose row of B
                                 travels, u = 2^-11 for 16F, 2^-8 for 16BF, 2^-24 for 32F; elements
                                 beyond the type's range become Inf, and below its normal ones lose
-                                more.  Op N, not for reproducible plans and transport
-                                "nccl-push"; partial rows of C are not rounded.
-                                AUTO: as they are */
+                                more.  Op N, not for reproducible plans and transport "nccl-push";
+                                partial rows of C are not rounded.  AUTO: as they are */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,          \
+            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0,       \
             SPMM_TYPE_AUTO, 0, NULL, NULL, SPMM_TYPE_AUTO                                          \
     }
 
@@ -270,7 +273,7 @@ typedef struct {
     double      halo_s;     /**< work that needs them (op T: that makes them), all chunks: the
                                         halo block, or the one block */
     double      total_s;    /**< from the first to the last of these */
-    double      tune_s;     /**< part of build_s: measuring engines and schedules, max over
+    double      tune_s;     /**< part of build_s: measuring engines and chunks, max over
                                         ranks */
     double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
     double      local_measured_s;  /**< at plan time, of this plan or an earlier one; NaN: not
@@ -279,7 +282,8 @@ typedef struct {
     double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
     const char *schedule; /**< chosen; "none" where no row travels between ranks; static storage */
     int         chunks;   /**< of columns that rows travel in, at most */
-    double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none */
+    double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none,
+                                           as with schedule "merged" */
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
     spmm_flow_t within, between;      /**< what travels within nodes, and between them */
     const char *levels;               /**< "flat" or "node"; static storage */
@@ -323,7 +327,7 @@ SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *r
  *  @return SPMM_ERR_UNSUPPORTED with cover "both", whose halo rows are of B and of C */
 SPMM_API spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows);
 
-/** Print, on the calling rank, every engine, transport and schedule candidate with its predicted
+/** Print, on the calling rank, every engine, transport and number of chunks with its predicted
  *  time and, where it was measured, that one, the winner and why.  Not collective. */
 SPMM_API spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out);
 

@@ -97,7 +97,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 152_c_size_t
+    integer(c_size_t) :: struct_size = 160_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -114,6 +114,7 @@ module spmm_dist
     type(c_ptr) :: reorder = c_null_ptr
     integer(c_int64_t) :: executes = 0_c_int64_t
     type(c_ptr) :: schedule = c_null_ptr
+    integer(c_int) :: chunks = 0
     integer(c_int) :: graph = 0
     integer(c_int) :: exact_nonfinite = 0
     integer(c_int) :: b_type = 0

@@ -44,6 +44,8 @@ static PetscErrorCode read_options(Mat mat, spmmi_options_t *o)
                                  o->transport, sizeof o->transport, NULL));
     PetscCall(PetscOptionsString("-mat_spmmdist_schedule", "Order of exchange and products", NULL,
                                  "auto", o->schedule, sizeof o->schedule, NULL));
+    PetscCall(PetscOptionsInt("-mat_spmmdist_chunks", "Of columns that travel: 1, 2, 4; 0: chosen",
+                              NULL, o->chunks, &o->chunks, NULL));
     PetscCall(PetscOptionsBool("-mat_spmmdist_deterministic", "Equal results from run to run", NULL,
                                o->deterministic, &o->deterministic, NULL));
     PetscCall(PetscOptionsBoundedInt("-mat_spmmdist_columns", "Most columns of one execute", NULL,
@@ -248,6 +250,7 @@ static PetscErrorCode create_plan(spmmi_state_t *state, spmm_op_t op, PetscInt c
     options.engine        = chosen(o->engine);
     options.transport     = chosen(o->transport);
     options.schedule      = chosen(o->schedule);
+    options.chunks        = (int)o->chunks;
     options.deterministic = o->deterministic;
     SPMMI_CALL(state->ctx, spmm_plan_create(state->A, columns, &options, &p->plan));
     SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));

@@ -30,6 +30,7 @@ typedef struct {
     char      partition[SPMMI_NAME], engine[SPMMI_NAME], transport[SPMMI_NAME];
     char      schedule[SPMMI_NAME]; /* "" in any of these: the library's choice */
     PetscBool deterministic, read;
+    PetscInt  chunks;  /* of columns, as the plan option */
     PetscInt  columns; /* most of one plan */
 } spmmi_options_t;
 

@@ -60,6 +60,8 @@ class Plan(Resource):
         Of metis and ptscotch: allowed max / mean entries per rank; 0: 1.03.
     engine, transport, schedule, reorder : str
         "auto", or a name that `components` lists (reorder: "none", "affinity" or "sorted").
+    chunks : {0, 1, 2, 4}
+        Of columns, in which schedule "overlap" brings and multiplies rows; 0: the plan chooses.
     executes : int
         Products to come, which pay for ordering and measuring; 0: 1000.
     reproducible : bool
@@ -93,8 +95,9 @@ class Plan(Resource):
     def __init__(self, A, n, *, op="n", layout="row", compute="auto", c_type="auto", b_type="auto",
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
-                 reorder="auto", executes=0, schedule="auto", graph=False, exact_nonfinite=False,
-                 reproducible=False, levels="auto", cover="auto", halo_type="auto"):
+                 reorder="auto", executes=0, schedule="auto", chunks=0, graph=False,
+                 exact_nonfinite=False, reproducible=False, levels="auto", cover="auto",
+                 halo_type="auto"):
         pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
         options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
@@ -111,8 +114,7 @@ class Plan(Resource):
         options.partition, options.objective = word(partition), word(objective)
         options.engine, options.transport = word(engine), word(transport)
         options.reorder, options.schedule = word(reorder), word(schedule)
-        options.levels = word(levels)
-        options.cover = word(cover)
+        options.levels, options.cover, options.chunks = word(levels), word(cover), chunks
         options.halo_type = TYPES[type_name(halo_type)]
         options.imbalance, options.seed, options.executes = imbalance, seed, executes
         options.deterministic, options.profile = bool(deterministic), bool(profile)
@@ -377,8 +379,8 @@ class Plan(Resource):
         return rows
 
     def explain(self):
-        """Every engine, transport and schedule with its predicted and measured time, the winner,
-        and why, on this rank.  Local.
+        """Every engine, transport and number of chunks with its predicted and measured time, the
+        winner, and why, on this rank.  Local.
 
         Returns
         -------

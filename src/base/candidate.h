@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file candidate.h
- *  One of several ways to do a thing, as a choice sees it: an engine, a transport or a schedule,
- *  whether it may be used, and how long it takes.  spmm_plan_explain() prints lists of them.
+ *  One of several ways to do a thing, as a choice sees it: an engine, a transport or a number of
+ *  chunks, whether it may be used, and how long it takes.  spmm_plan_explain() prints lists.
  */
 #ifndef SPMM_BASE_CANDIDATE_H
 #define SPMM_BASE_CANDIDATE_H
@@ -19,7 +19,6 @@ typedef struct {
     union {           /**< the table itself */
         const struct spmm_engine_ops    *engine;
         const struct spmm_transport_ops *transport;
-        const struct spmm_schedule      *schedule;
     };
     bool   usable;
     bool   by_name;       /**< usable, but never chosen unless it is asked for */
@@ -49,7 +48,7 @@ bool spmmi_candidate_is_named(const char *name, const char *one);
 /** The one of that name; -1: none. */
 int spmmi_candidate_find(const spmm_candidate_t *list, int n, const char *name);
 /** SPMM_ERR_UNSUPPORTED with its reason where it is not usable.
- *  @param[in] kind  "engine", "transport", "schedule" */
+ *  @param[in] kind  "engine", "transport" */
 spmm_status_t spmmi_candidate_check(spmm_error_t *err, const char *kind, const spmm_candidate_t *c);
 
 /** A line for spmm_plan_explain(), with @p note behind the times. */

@@ -100,21 +100,6 @@ const void *spmmi_pattern_facts(const spmm_pattern_t *pattern, const spmm_patter
     return NULL;
 }
 
-void spmmi_pattern_join_facts(spmm_pattern_t *pattern, const spmm_pattern_t *other)
-{
-    uint64_t *at = pattern->room;
-
-    for (int k = 0; k < SPMM_PATTERN_FORMATS && pattern->formats[k] != NULL; k++) {
-        const spmm_pattern_facts_t *facts = pattern->formats[k];
-        const void                 *more  = spmmi_pattern_facts(other, facts);
-
-        if (more != NULL) {
-            facts->join(at, more);
-        }
-        at += facts->size / sizeof *at;
-    }
-}
-
 void spmmi_pattern_free(spmm_pattern_t *pattern)
 {
     spmmi_windows_free(&pattern->windows);

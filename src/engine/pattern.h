@@ -15,8 +15,6 @@ typedef struct {
     bool   by_column; /**< of column-major B and C: others do without them */
     /** Fill them, all 0 so far.  The other facts of @p pattern and its windows are there. */
     void (*scan)(const spmm_pattern_t *pattern, const spmm_csr_t *block, int threads, void *facts);
-    /** Add those of a block of the same rows and other columns. */
-    void (*join)(void *facts, const void *other);
 } spmm_pattern_facts_t;
 
 enum {
@@ -51,8 +49,6 @@ spmm_status_t spmmi_pattern_add_facts(spmm_env_t *env, const spmm_csr_t *block,
                                       const spmm_pattern_facts_t *facts, spmm_pattern_t *pattern);
 /** The facts of a format; NULL: @p pattern, or NULL, has none. */
 const void *spmmi_pattern_facts(const spmm_pattern_t *pattern, const spmm_pattern_facts_t *facts);
-/** Join the facts of formats with those of a block of the same rows and other columns. */
-void spmmi_pattern_join_facts(spmm_pattern_t *pattern, const spmm_pattern_t *other);
 
 /** Frees the windows; the facts stay. */
 void spmmi_pattern_free(spmm_pattern_t *pattern);

@@ -111,6 +111,7 @@ static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
     mine.op        = plan->op == SPMM_OP_N ? SPMM_OP_T : SPMM_OP_N;
     mine.partition = "keep";
     mine.schedule  = "overlap";
+    mine.chunks    = 1;
     mine.levels    = levels_of(plan);
     mine.cover     = "rows";
     mine.halo_type = SPMM_TYPE_AUTO; /* of op N alone, and then these are sums */
@@ -211,8 +212,6 @@ spmm_status_t spmmi_plan_build_exchange(spmm_transport_shared_t *shared, spmm_ma
 
 void spmmi_plan_free(spmm_plan_t *plan)
 {
-    const bool keep[SPMM_BLOCKSETS] = {false};
-
     if (plan == NULL) {
         return;
     }
@@ -222,13 +221,12 @@ void spmmi_plan_free(spmm_plan_t *plan)
     unlink_from_matrix(plan);
     spmmi_plan_free_captures(plan); /* before the transport that they use */
     spmmi_plan_free_exchange(plan); /* before the rows: messages may be under way after a failure */
-    spmmi_plan_drop_blocksets(plan, keep);
     spmmi_plan_free_buffers(plan);
     spmmi_plan_free_lists(plan);
     spmmi_block_free(&plan->blocks.local);
     spmmi_block_free(&plan->blocks.halo);
     spmmi_block_free(&plan->blocks.joined.block);
-    spmmi_free_all(plan->choice.schedules, plan->choice.transports, plan->blocks.need);
+    spmmi_free_all(plan->choice.transports, plan->blocks.need);
     spmmi_halo_free(&plan->exchange.halo);
     if (!spmmi_plan_has_one_map(plan)) {
         spmmi_layout_map_free(&plan->cols);

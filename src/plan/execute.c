@@ -54,7 +54,7 @@ static spmm_status_t run_schedule(spmm_plan_t *plan, const spmm_operands_t *x)
     plan->exchange.in_line = schedule->in_line && spmmi_plan_runs_in_line(plan, x);
     SPMM_TRY(plan->exchange.in_line ? spmmi_plan_note(plan, 0, SPMM_MARK_START, x->stream)
                                     : spmmi_plan_mark(plan, 0, SPMM_MARK_START, x->stream));
-    status                 = schedule->run(schedule, plan, x);
+    status                 = schedule->run(plan, x);
     plan->exchange.in_line = false; /* blocks may run on their own */
     return status;
 }

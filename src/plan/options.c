@@ -167,6 +167,10 @@ static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_option
                           "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
                           o->schedule);
     }
+    if (o->chunks != 0 && o->chunks != 1 && o->chunks != 2 && o->chunks != SPMM_MOST_CHUNKS) {
+        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "chunks %d: must be 1, 2 or 4, or 0 (choose)",
+                          o->chunks);
+    }
     if (!is_one_of(o->levels, levels)) {
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "there are no levels \"%.60s\"; there are flat, node, and auto",
@@ -205,8 +209,9 @@ spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64
         spmmi_real("imbalance", o->imbalance), spmmi_text("partition", o->partition),
         spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
-        spmmi_text("schedule", o->schedule), spmmi_text("levels", o->levels),
-        spmmi_text("cover", o->cover), spmmi_whole("halo_type", o->halo_type));
+        spmmi_text("schedule", o->schedule), spmmi_whole("chunks", o->chunks),
+        spmmi_text("levels", o->levels), spmmi_text("cover", o->cover),
+        spmmi_whole("halo_type", o->halo_type));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)

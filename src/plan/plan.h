@@ -7,7 +7,7 @@
  *      block/                entries of this rank: dealt to blocks, ordered, made into formats
  *      product/              what schedules are made of: passes over C, exchanges, their buffers
  *      schedule/             the schedules
- *      choose/               which of them runs
+ *      choose/               which of them runs, and in how many chunks
  *      cover/                entries that move, so that less travels: a plan of their own
  *      values/               new values of A
  *      report/               statistics, timeline, explanation

@@ -203,6 +203,17 @@ class About(unittest.TestCase):
 
 
 class Report(unittest.TestCase):
+    def test_chunks(self):
+        result = harness.run(*SMALL, "--chunks", "2", "--explain", "--verify", ranks=3)
+        self.assertEqual((result.code, result.errors), (0, []), result)
+        self.assertRegex(result.out, r"\n  chunks 2 .*<- chosen\n")
+        self.assertRegex(result.out, r"\nschedule +overlap, 2 chunks\n")
+        for more, words in ((["--chunks", "3"], "chunks 3: must be 1, 2 or 4"),
+                            (["--chunks", "2", "--schedule", "merged"], "does not cut")):
+            result = harness.run(*SMALL, *more, ranks=2)
+            self.assertEqual(len(result.errors), 1, result)
+            self.assertIn(words, result.errors[0])
+
     def test_table(self):
         result = harness.run(*SMALL, "--verify", "--explain", ranks=3)
         self.assertEqual((result.code, result.errors), (0, []), result)

@@ -140,7 +140,7 @@ class OfRuns(unittest.TestCase):
                 self.assertEqual(flow["bytes_total"], sum(on.values()) * 64 * 8)
 
     def test_chunks(self):
-        _, report = self.check("--generate", "rmat:scale=8,degree=8", "--schedule", "chunks2",
+        _, report = self.check("--generate", "rmat:scale=8,degree=8", "--chunks", "2",
                                ranks=2)
         self.assertEqual({s["chunk"] for mine in report["picture"]["spans"] for s in mine}, {0, 1})
 

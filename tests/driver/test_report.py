@@ -14,7 +14,7 @@ TABLE = pathlib.Path(__file__).resolve().parents[2] / "jobs" / "table.py"
 MEMBERS = {name: kind for kind, names in (
     (str, "version matrix.source type compute layout op device partition.method engine "
      "reordering schedule transport"),
-    (int, "matrix.rows matrix.cols matrix.nnz ranks columns seed halo.rows_total "
+    (int, "matrix.rows matrix.cols matrix.nnz ranks columns chunks seed halo.rows_total "
      "halo.rows_max halo.block_rows_total halo.allgather_rows_total"),
     ((int, float), "partition.imbalance time.total_ms time.local_ms time.reorder_s gflops "
      "verify.max_error"),

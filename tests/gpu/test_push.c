@@ -71,9 +71,9 @@ static void run_batch(spmm_plan_t *plan, int64_t rows, int64_t first_round, int6
     }
 }
 
-/* @p schedule may be NULL.  With schedule overlap the halo blocks of csr-gpu wait for their rows
- * themselves. */
-static void run(int64_t products, int64_t n, const char *engine, const char *schedule)
+/* @p schedule may be NULL.  With schedule overlap in one chunk halo blocks of csr-gpu wait for
+ * their rows themselves. */
+static void run(int64_t products, int64_t n, const char *engine, const char *schedule, int chunks)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -86,6 +86,7 @@ static void run(int64_t products, int64_t n, const char *engine, const char *sch
     o.transport = "nccl-push";
     o.engine    = engine;
     o.schedule  = schedule;
+    o.chunks    = chunks;
     status      = spmm_plan_create(A, N, &o, &plan);
     if (status == SPMM_OK) {
         for (int64_t round = 0; round < products; round += BATCH) {
@@ -108,15 +109,18 @@ static void run(int64_t products, int64_t n, const char *engine, const char *sch
 
 static void test_schedules(void **state)
 {
-    static const char *const schedule[] = {"overlap", "chunks2", "merged"};
+    static const struct {
+        const char *schedule;
+        int         chunks;
+    } way[] = {{"overlap", 1}, {"overlap", 2}, {"merged", 0}};
 
-    for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
-        run(BATCH, N, "cusparse", schedule[s]);
-        run(BATCH, 7, "cusparse", schedule[s]);
+    for (size_t w = 0; w < sizeof way / sizeof way[0]; w++) {
+        run(BATCH, N, "cusparse", way[w].schedule, way[w].chunks);
+        run(BATCH, 7, "cusparse", way[w].schedule, way[w].chunks);
     }
     ctx->shared.push.quick_bytes = -1;
-    for (size_t s = 0; s < sizeof schedule / sizeof schedule[0]; s++) {
-        run(BATCH, N, "cusparse", schedule[s]);
+    for (size_t w = 0; w < sizeof way / sizeof way[0]; w++) {
+        run(BATCH, N, "cusparse", way[w].schedule, way[w].chunks);
     }
     ctx->shared.push.quick_bytes = 0;
 }
@@ -125,9 +129,9 @@ static void test_stress(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    run(full, N, "cusparse", NULL);
+    run(full, N, "cusparse", NULL, 0);
     ctx->shared.push.quick_bytes = -1;
-    run(full, N, "cusparse", NULL);
+    run(full, N, "cusparse", NULL, 0);
     ctx->shared.push.quick_bytes = 0;
 }
 
@@ -138,11 +142,11 @@ static void test_waits(void **state)
 
     for (int quick_bytes = -1; quick_bytes <= 0; quick_bytes++) {
         ctx->shared.push.quick_bytes = quick_bytes;
-        run(full, N, "csr-gpu", "overlap");
-        run(2 * BATCH, 7, "csr-gpu", "overlap");
+        run(full, N, "csr-gpu", "overlap", 1);
+        run(2 * BATCH, 7, "csr-gpu", "overlap", 1);
     }
     ctx->shared.push.waits = -1;
-    run(2 * BATCH, N, "csr-gpu", "overlap");
+    run(2 * BATCH, N, "csr-gpu", "overlap", 1);
     ctx->shared.push.waits = 0;
 }
 
@@ -160,7 +164,7 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
 
     o.transport     = "nccl-push";
     o.engine        = engine;
-    o.schedule      = "overlap";
+    o.chunks        = 1;
     o.deterministic = 1;
     if (spmm_plan_create(A, N, &o, &plan) == SPMM_OK) {
         const spmm_operands_t x    = {.n = n, .layout = SPMM_LAYOUT_ROW, .stream = stream};
@@ -199,7 +203,7 @@ static void test_in_line(void **state)
     }
     ctx->shared.push.quick_bytes = 0;
     late_s                       = 100e-6;
-    run(2 * BATCH, N, "csr-gpu", "overlap"); /* blocks that wait themselves */
+    run(2 * BATCH, N, "csr-gpu", "overlap", 1); /* blocks that wait themselves */
     late_s = 0.0;
 }
 
@@ -221,7 +225,7 @@ static void test_waits_of_streams(void **state)
 
         o.transport = "nccl-push";
         o.engine    = "csr-gpu";
-        o.schedule  = "overlap";
+        o.chunks    = 1;
         for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
             host[e] = b_at(ROWS * (int64_t)spmm_test_env.rank + e / N, e % N, s);
         }

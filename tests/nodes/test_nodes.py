@@ -126,17 +126,17 @@ class Good(Case):
     def test_all_shapes(self):
         """1 to 4 nodes of 1 to 4 ranks: ops, types, layouts, partitions and levels in turn."""
         choices = itertools.product(("n", "t", "h"), ("64f", "32f", "64c"), ("row", "col"),
-                                    ("metis", "ptscotch", "block"), ("overlap", "chunks2"))
+                                    ("metis", "ptscotch", "block"), ("1", "2"))
         mixed = random.Random(1).sample(list(choices), 32)
         shapes = itertools.product(range(1, 5), range(1, 5), range(2))
-        for (count, ranks, _), (op, kind, layout, partition, schedule) in zip(shapes, mixed):
+        for (count, ranks, _), (op, kind, layout, partition, chunks) in zip(shapes, mixed):
             levels = "node" if count > 1 and ranks > 1 else "flat"
             cover = "rows" if op == "t" else "both"
             with self.subTest(count=count, ranks=ranks, op=op, kind=kind, layout=layout,
-                              partition=partition, schedule=schedule, cover=cover):
+                              partition=partition, chunks=chunks, cover=cover):
                 self.assertIn(": passed", self.run_driver(
                     "--matrix", BIPS, "--op", op, "--type", kind, "--layout", layout,
-                    "--partition", partition, "--schedule", schedule, "--levels", levels,
+                    "--partition", partition, "--chunks", chunks, "--levels", levels,
                     "--cover", cover, "--iterations", "2", "--verify", "--device", "cpu",
                     count=count, ranks=ranks))
 

@@ -28,10 +28,11 @@ def options_of(rng, dtype):
         "no_autotune": bool(pick([0, 1])),
         "exact_nonfinite": bool(pick([0, 1])), "graph": False,
         "objective": None}
-    schedules = ["auto", "overlap", "chunks2"]
+    schedules = ["auto", "overlap"]
     if options["op"] == "n" and options["layout"] == "row":
         schedules.append("merged")
     options["schedule"] = str(pick(schedules))
+    options["chunks"] = 0 if options["schedule"] == "merged" else int(pick([0, 1, 2, 4]))
     if options["partition"] == "metis":
         options["objective"] = str(pick(["vol", "cut"]))
     of_b = of_c = dtype

@@ -319,6 +319,7 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     o.engine       = p->engine;
     o.reorder      = p->reorder;
     o.schedule     = p->schedule;
+    o.chunks       = p->chunks;
     o.profile      = p->n % 2 == 0;
     o.reproducible = p->reproducible;
     o.transport    = p->transport;

@@ -36,6 +36,7 @@ typedef struct {
     const char    *engine;            /**< NULL: the plan chooses */
     const char    *reorder;           /**< likewise */
     const char    *schedule;          /**< likewise */
+    int            chunks;            /**< 0: likewise */
     const char    *transport;         /**< likewise; one that refuses to be used passes */
     values_t       values;
     int64_t        inner; /**< rows of B, by check_plan() */

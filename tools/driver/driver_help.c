@@ -58,6 +58,8 @@ static const char help_plan[] =
     "      --reorder METHOD     order in which a rank takes its rows: none, affinity or\n"
     "                             sorted\n"
     "      --schedule NAME      order of exchange and products, see --list-schedules\n"
+    "      --chunks K           1, 2 or 4 chunks of columns travel one after the other (default 0: "
+    "choose)\n"
     "      --levels NAME        flat: rows go straight to the ranks that need them; node: once to "
     "each\n"
     "                             node, over all its ranks, and on within it\n"

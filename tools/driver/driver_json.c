@@ -171,6 +171,7 @@ static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
     add_text(root, "halo_engine", r->halo_engine, ok);
     add_text(root, "reordering", s->reordering, ok);
     add_text(root, "schedule", s->schedule, ok);
+    add_int(root, "chunks", s->chunks, ok);
     add_text(root, "transport", s->transport != NULL ? s->transport : "", ok);
     add_text(root, "levels", s->levels != NULL ? s->levels : "", ok);
     add_text(root, "cover", s->cover != NULL ? s->cover : "", ok);

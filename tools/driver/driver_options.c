@@ -179,6 +179,7 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"write-partition", 0, DRIVER_NAME, .to = &o->write_partition},
         {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
         {"schedule", 0, DRIVER_NAME, .to = &o->schedule},
+        {"chunks", 0, DRIVER_INT, .to = &o->chunks, .most = 4},
         {"levels", 0, DRIVER_NAME, .to = &o->levels},
         {"cover", 0, DRIVER_NAME, .to = &o->cover},
         {"halo-type", 0, DRIVER_WORD, .to = &o->halo_type, .words = tool_types},

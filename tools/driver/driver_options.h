@@ -49,6 +49,7 @@ typedef struct {
     int64_t            nccl_ctas;      /**< as the context option */
     int64_t            ranks_per_node; /**< likewise */
     int64_t            executes;       /**< as the plan option */
+    int64_t            chunks;         /**< likewise */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */

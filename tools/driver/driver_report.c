@@ -141,7 +141,11 @@ static void print_plan(FILE *out, const driver_options_t *o, const driver_report
     (void)fprintf(out, "\n%-11s %s", "transport", s->transport != NULL ? s->transport : "-");
     (void)fprintf(out, s->moved_nnz > 0 ? ", cover both" : "");
     (void)fprintf(out, r->context.nodes > 1 ? ", levels %s\n" : "\n", s->levels);
-    (void)fprintf(out, "%-11s %s\n", "schedule", s->schedule);
+    if (s->chunks > 1) {
+        (void)fprintf(out, "%-11s %s, %d chunks\n", "schedule", s->schedule, s->chunks);
+    } else {
+        (void)fprintf(out, "%-11s %s\n", "schedule", s->schedule);
+    }
     if (strcmp(r->context.device, "cpu") == 0) {
         (void)fprintf(out, "%-11s %s at most on a rank\n", "plan holds",
                       bytes_text((double)r->host_bytes_max + (double)r->device_bytes_max, a));

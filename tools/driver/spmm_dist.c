@@ -86,6 +86,7 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.reorder         = o->reorder;
     options.executes        = o->executes;
     options.schedule        = o->schedule;
+    options.chunks          = (int)o->chunks;
     options.levels          = o->levels;
     options.cover           = o->cover;
     options.halo_type       = o->halo_type;

@@ -14,24 +14,8 @@ static void scan(const spmm_pattern_t *pattern, const spmm_csr_t *block, int thr
     }
 }
 
-static void join(void *facts, const void *other)
-{
-    spmm_bcsr_facts_t       *to   = facts;
-    const spmm_bcsr_facts_t *from = other;
-
-    for (int k = 0; k < SPMM_BCSR_PANELS; k++) {
-        to[k].steps += from[k].steps;
-        to[k].longest += from[k].longest;
-        to[k].sides += from[k].sides;
-        to[k].tiles += from[k].tiles;
-        to[k].sp24 += from[k].sp24;
-        to[k].wide += from[k].wide;
-        to[k].legal += from[k].legal;
-    }
-}
-
 const spmm_pattern_facts_t spmmi_bcsr_pattern_facts = {
-    .size = SPMM_BCSR_PANELS * sizeof(spmm_bcsr_facts_t), .scan = scan, .join = join};
+    .size = SPMM_BCSR_PANELS * sizeof(spmm_bcsr_facts_t), .scan = scan};
 
 const spmm_bcsr_facts_t *spmmi_bcsr_facts(const spmm_pattern_t *pattern)
 {

@@ -152,14 +152,8 @@ static void scan(const spmm_pattern_t *pattern, const spmm_csr_t *block, int thr
         (spmm_strips_facts_t){.strips = strips, .cols = cols, .quads = quads, .octs = octs};
 }
 
-/* Blocks of the same rows: strips stay at least as many. */
-static void join(void *facts, const void *other)
-{
-    add(facts, other);
-}
-
 const spmm_pattern_facts_t spmmi_strips_pattern_facts = {
-    .size = sizeof(spmm_strips_facts_t), .by_column = true, .scan = scan, .join = join};
+    .size = sizeof(spmm_strips_facts_t), .by_column = true, .scan = scan};
 
 spmm_strips_facts_t spmmi_strips_facts(const spmm_pattern_t *pattern)
 {

@@ -63,7 +63,8 @@ spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block)
     return SPMM_OK;
 }
 
-void spmmi_block_give_up(spmm_block_t *block)
+/* Destroy the format. */
+static void give_up(spmm_block_t *block)
 {
     if (block->engine != NULL) {
         block->engine->destroy(block->format);
@@ -103,7 +104,7 @@ void spmmi_block_free_input(spmm_block_t *block)
 
 void spmmi_block_free(spmm_block_t *block)
 {
-    spmmi_block_give_up(block);
+    give_up(block);
     spmmi_block_free_input(block);
     spmmi_free(block->candidates);
     block->candidates = NULL;

@@ -7,7 +7,8 @@
 #include "partition/reorder/reorder.h"
 #include "spmm_dist/plan.h"
 
-/** What a schedule needs besides what all plans have: formats, and buffers for rows. */
+/** What a schedule needs besides what all plans have: formats, and buffers for rows.  A plan has
+ *  one of them. */
 typedef enum {
     SPMM_BLOCKSET_SPLIT,  /**< local and halo block; halo rows */
     SPMM_BLOCKSET_MERGED, /**< one block over [own | halo] columns; both rows in one buffer */
@@ -34,7 +35,7 @@ typedef struct {
 
 /** A part of the product on this rank, and the engine that runs it. */
 typedef struct {
-    const spmm_engine_ops_t *engine;     /**< NULL: not built, or given up */
+    const spmm_engine_ops_t *engine;     /**< NULL: not built */
     void                    *format;     /**< owned; NULL before build */
     bool                     remembered; /**< it was the fastest in an earlier plan */
     spmm_csr_t               csr;    /**< input of the build; freed when no other format needs it */
@@ -58,13 +59,11 @@ typedef struct {
 } spmm_joined_t;
 
 /** The part of a plan that holds entries.  Owned by the plan; split.c fills local, halo and need,
- *  blockset.c all the rest, for the schedules that are tried and in the end for the chosen one. */
+ *  blockset.c all the rest, for the schedule. */
 typedef struct {
     spmm_block_t  local, halo; /**< entries whose column this rank owns / does not; csr until the
                                     formats are made */
     spmm_joined_t joined;      /**< both in one */
-    bool          made[SPMM_BLOCKSETS]; /**< what there is of formats and their buffers */
-    bool          keep_input;           /**< csr of local and halo are needed once more */
     int64_t      *need; /**< [recv rows], owned: new index of each halo row; NULL once the formats
                              are made */
 } spmm_plan_blocks_t;
@@ -82,8 +81,6 @@ typedef struct {
     void                    *format;
 } spmm_block_format_t;
 
-/** Destroy the format; the facts stay for explain.  Local. */
-void spmmi_block_give_up(spmm_block_t *block);
 /** Free csr; what is lent is the format's from now on.  Local. */
 void spmmi_block_free_csr(spmm_block_t *block);
 /** Free what formats are made from: entries, their sources and windows.  Local. */

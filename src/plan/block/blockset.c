@@ -20,13 +20,9 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
     SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.local, c_type, o));
     plan->edge.used   = plan->blocks.local.problem.layout != plan->layout;
     plan->edge.direct = plan->blocks.local.problem.layout == SPMM_LAYOUT_MIXED;
-    if (!plan->blocks.keep_input) {
-        spmmi_block_free_csr(&plan->blocks.local);
-    }
+    spmmi_block_free_csr(&plan->blocks.local);
     SPMM_TRY(spmmi_plan_build_block(plan, &plan->blocks.halo, halo_c, o));
-    if (!plan->blocks.keep_input) {
-        spmmi_block_free_csr(&plan->blocks.halo);
-    }
+    spmmi_block_free_csr(&plan->blocks.halo);
     return SPMM_OK;
 }
 
@@ -36,10 +32,8 @@ static spmm_status_t build_joined(spmm_plan_t *plan, const spmm_plan_options_t *
     spmm_block_t     *block  = &plan->blocks.joined.block;
 
     SPMM_TRY(spmmi_plan_join(plan, block));
-    if (!plan->blocks.keep_input && plan->blocks.local.engine == NULL) {
-        spmmi_block_free_input(&plan->blocks.local);
-        spmmi_block_free_input(&plan->blocks.halo);
-    }
+    spmmi_block_free_input(&plan->blocks.local);
+    spmmi_block_free_input(&plan->blocks.halo);
     SPMM_TRY(spmmi_plan_reorder(plan, block, c_type, o));
     if (plan->reproducible) {
         SPMM_TRY(spmmi_block_sort_by_source(plan->env, block));
@@ -49,73 +43,28 @@ static spmm_status_t build_joined(spmm_plan_t *plan, const spmm_plan_options_t *
     return SPMM_OK;
 }
 
-/* What this rank needs where the schedule asks for @p blockset. */
-static spmm_blockset_t blockset_here(const spmm_plan_t *plan, spmm_blockset_t blockset)
+/* What this rank has, which multiplies its local block alone where it has no peers. */
+static spmm_blockset_t blockset_of(const spmm_plan_t *plan)
 {
-    return plan->exchange.alone ? SPMM_BLOCKSET_SPLIT : blockset;
+    return plan->exchange.alone ? SPMM_BLOCKSET_SPLIT : plan->choice.schedule->blockset;
 }
 
-static spmm_status_t make_here(spmm_plan_t *plan, spmm_blockset_t blockset,
-                               const spmm_plan_options_t *o)
+static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    if (plan->blocks.made[blockset]) {
-        return SPMM_OK;
-    }
+    const spmm_blockset_t blockset = blockset_of(plan);
+
     SPMM_TRY(blockset == SPMM_BLOCKSET_SPLIT ? build_split(plan, o) : build_joined(plan, o));
     SPMM_TRY(spmmi_plan_make_rows(plan, blockset));
     return spmmi_plan_make_sum(plan, blockset);
 }
 
-static void drop_blockset(spmm_plan_t *plan, spmm_blockset_t f)
+spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    if (f == SPMM_BLOCKSET_SPLIT) {
-        spmmi_block_give_up(&plan->blocks.local);
-        spmmi_block_give_up(&plan->blocks.halo);
-        plan->edge.used = plan->edge.kept;
-    } else {
-        spmmi_block_give_up(&plan->blocks.joined.block);
-        spmmi_block_free_input(&plan->blocks.joined.block);
-    }
-    spmmi_plan_free_rows(plan, (spmm_blockset_t)f);
-    plan->blocks.made[f] = false;
-}
-
-spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, spmm_blockset_t blockset,
-                                       const spmm_plan_options_t *o)
-{
-    const spmm_blockset_t here   = blockset_here(plan, blockset);
-    const spmm_status_t   status = spmmi_agree(plan->env, make_here(plan, here, o));
-
-    if (status == SPMM_OK) {
-        plan->blocks.made[here] = true;
-    } else if (!plan->blocks
-                    .made[here]) { /* a rank without peers has other formats than those refused */
-        drop_blockset(plan, here);
-    }
-    return status;
-}
-
-void spmmi_plan_drop_blocksets(spmm_plan_t *plan, const bool keep[SPMM_BLOCKSETS])
-{
-    bool here[SPMM_BLOCKSETS] = {false};
-
-    for (int f = 0; f < SPMM_BLOCKSETS; f++) {
-        here[blockset_here(plan, (spmm_blockset_t)f)] |= keep[f];
-    }
-    for (int f = 0; f < SPMM_BLOCKSETS; f++) {
-        if (!here[f]) {
-            drop_blockset(plan, (spmm_blockset_t)f);
-        }
-    }
-    if (!plan->blocks.keep_input && !here[SPMM_BLOCKSET_SPLIT]) {
-        spmmi_block_free_input(&plan->blocks.local);
-        spmmi_block_free_input(&plan->blocks.halo);
-    }
+    return spmmi_agree(plan->env, make(plan, o));
 }
 
 const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan)
 {
-    const spmm_blockset_t blockset = blockset_here(plan, plan->choice.schedule->blockset);
-
-    return blockset == SPMM_BLOCKSET_SPLIT ? &plan->blocks.local : &plan->blocks.joined.block;
+    return blockset_of(plan) == SPMM_BLOCKSET_SPLIT ? &plan->blocks.local
+                                                    : &plan->blocks.joined.block;
 }

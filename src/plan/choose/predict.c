@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file predict.c
- *  Times of the schedules from the models of engines and transport, before any format is built.
+ *  Times of schedule overlap in 1, 2 and 4 chunks, from the models of engines and transport, before
+ *  any format is built.
  */
 #include "plan/choose/predict.h"
 
@@ -14,170 +15,124 @@
 /* On a GPU: until one stream has seen a mark of the other, and until a kernel has started. */
 static const double hop_s = 2e-6, launch_s = 3e-6;
 
-/* The facts of the joined block.  No column is in both blocks, so all that counts columns adds up.
- * Where only rows with halo entries make up the windows of the halo block, the joined one has some
- * pairs more; the last TC block and brick of a window, half empty on average, is there once. */
-static spmm_pattern_t joined_pattern(const spmm_pattern_t *local, const spmm_pattern_t *remote)
-{
-    const int64_t    small = (local->n_rows + 7) / 8, middle = (local->n_rows + 15) / 16;
-    const double     nnz = (double)(local->nnz + remote->nnz);
-    spmm_pattern_t   p   = *local;
-    spmm_tc_facts_t *tc  = &p.tc;
-
-    if (remote->nnz == 0) {
-        return p;
-    }
-    p.n_cols += remote->n_cols;
-    p.nnz += remote->nnz;
-    p.max_row += remote->max_row;
-    p.used_cols += remote->used_cols;
-    p.near_cols += remote->near_cols;
-    p.row_cv = ((double)local->nnz * local->row_cv + (double)remote->nnz * remote->row_cv) / nnz;
-    for (int h = 0; h < SPMM_TC_HEIGHTS; h++) {
-        tc->pairs[h] += remote->tc.pairs[h];
-    }
-    spmmi_pattern_join_facts(&p, remote);
-    tc->tc_blocks += remote->tc.tc_blocks;
-    tc->bricks += remote->tc.bricks;
-    if (tc->tc_blocks > tc->pairs[0] / 8 + small / 2) {
-        tc->tc_blocks = tc->pairs[0] / 8 + small / 2;
-    }
-    if (tc->bricks > tc->pairs[1] / 4 + middle / 2) {
-        tc->bricks = tc->pairs[1] / 4 + middle / 2;
-    }
-    tc->tc_blocks += tc->tc_blocks == 0;
-    tc->bricks += tc->bricks == 0;
-    tc->ibd += remote->tc.ibd;
-    tc->mean_nnz_tc = nnz / (double)tc->tc_blocks;
-    tc->alpha       = nnz / (64.0 * (double)tc->bricks);
-    tc->synergy     = nnz / (16.0 * (double)tc->pairs[1]);
-    tc->oi_shmem    = 512.0 * tc->alpha;
-    return p;
-}
-
-/** What the terms are made from. */
+/** Predicted seconds of the parts of a product, this rank. */
 typedef struct {
-    const spmm_plan_t *plan;
-    const char        *engine;
-    spmm_pattern_t     joined;
-} facts_t;
+    double local_s, add_s; /**< with the local block; op T: of the sum of the rows received */
+    /* Of one of the chunks, which are of equal width: */
+    double pack_s, halo_s; /**< packing mirror rows; product with the halo block */
+    double exchange_s;     /**< the slowest rank's, once shared */
+} parts_t;
 
 /* Rows are read once and written once. */
-static double move_s(const facts_t *f, int64_t rows, int64_t n, spmm_type_t type)
+static double move_s(const spmm_plan_t *plan, int64_t rows, int64_t n, spmm_type_t type)
 {
-    const spmm_device_t *device = f->plan->device;
+    const spmm_device_t *device = plan->device;
     const double         bytes  = 2.0 * (double)rows * (double)n * (double)spmm_type_size(type);
 
     return rows == 0 ? 0.0
                      : bytes / device->mem_bw + (device->kind == SPMM_DEVICE_CPU ? 0.0 : launch_s);
 }
 
-static double product_s(const facts_t *f, const spmm_pattern_t *pattern, spmm_type_t c_type,
-                        int64_t n)
+static double product_s(const spmm_plan_t *plan, const char *engine, const spmm_pattern_t *pattern,
+                        spmm_type_t c_type, int64_t n)
 {
-    const spmm_plan_t   *plan    = f->plan;
     const spmm_problem_t problem = spmmi_plan_problem(plan, c_type, n);
 
-    return spmmi_best_time(f->engine, pattern, &problem, plan->device);
-}
-
-/* The joined block gathers what the two blocks gather, each from its own working set, and reads
- * and writes once less the rows of C with halo entries; the model of one block knows one working
- * set. */
-static double joined_s(const facts_t *f, int64_t n, double halo_s)
-{
-    const spmm_plan_t *plan  = f->plan;
-    const spmm_type_t  split = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
-    const spmm_type_t  whole = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_MERGED);
-    const double       local = product_s(f, &plan->blocks.local.pattern, split, n);
-    const double       saved = move_s(f, plan->blocks.halo.pattern.n_rows, n, split);
-    const double       sum   = local + fmax(halo_s - saved, 0.0);
-
-    return fmin(product_s(f, &f->joined, whole, n), sum);
+    return spmmi_best_time(engine, pattern, &problem, plan->device);
 }
 
 /* C from sums of another type, read once and written once. */
-static double store_sum_s(const facts_t *f, spmm_blockset_t blockset)
+static double store_sum_s(const spmm_plan_t *plan)
 {
-    const spmm_plan_t *plan = f->plan;
-    const int64_t      rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
-    const spmm_type_t  type = spmmi_plan_sum_type(plan, blockset);
+    const int64_t     rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
+    const spmm_type_t type = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
 
     return type == plan->c_type
                ? 0.0
-               : (move_s(f, rows, plan->n, type) + move_s(f, rows, plan->n, plan->c_type)) / 2.0;
+               : (move_s(plan, rows, plan->n, type) + move_s(plan, rows, plan->n, plan->c_type)) /
+                     2.0;
 }
 
-/* Terms of this rank; exchanges still its own. */
-static void fill_terms(const facts_t *f, spmm_terms_t *t)
+/* The exchange is still this rank's. */
+static parts_t parts_of(const spmm_plan_t *plan, const char *engine, int chunks)
 {
-    const spmm_plan_t *plan     = f->plan;
-    const bool         is_cpu   = plan->device->kind == SPMM_DEVICE_CPU;
-    const spmm_type_t  c_type   = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
-    const spmm_type_t  remote_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
-    const bool         packs = !plan->exchange.transport->packs || plan->layout == SPMM_LAYOUT_COL;
+    const spmm_plan_blocks_t *b      = &plan->blocks;
+    const spmm_type_t         c_type = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
+    const spmm_type_t         halo_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
+    const int64_t             sent   = spmmi_halo_send_rows(&plan->exchange.halo);
+    const int64_t             n      = (plan->n + chunks - 1) / chunks;
+    const bool packs = !plan->exchange.transport->packs || plan->layout == SPMM_LAYOUT_COL;
+    parts_t    p     = {.local_s    = product_s(plan, engine, &b->local.pattern, c_type, plan->n),
+                        .add_s      = move_s(plan, sent, plan->n, plan->halo_type),
+                        .exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * plan->sent_size)};
 
-    *t         = (spmm_terms_t){.concurrent = !is_cpu, .hop_s = is_cpu ? 0.0 : hop_s};
-    t->local_s = product_s(f, &plan->blocks.local.pattern, c_type, plan->n);
-    t->add_s   = move_s(f, spmmi_halo_send_rows(&plan->exchange.halo), plan->n, plan->halo_type);
-    for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
-        const int64_t       n     = (plan->n + k - 1) / k;
-        spmm_chunk_terms_t *chunk = &t->chunk[k];
-
-        chunk->pack_s =
-            packs ? move_s(f, spmmi_halo_send_rows(&plan->exchange.halo), n, plan->halo_type) : 0.0;
-        chunk->own_s      = move_s(f, plan->cols.n_local, n, plan->ab_type);
-        chunk->halo_s     = plan->blocks.halo.nnz == 0
-                                ? 0.0
-                                : product_s(f, &plan->blocks.halo.pattern, remote_c, n);
-        chunk->joined_s   = joined_s(f, n, chunk->halo_s);
-        chunk->exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * plan->sent_size);
-    }
+    p.pack_s = packs ? move_s(plan, sent, n, plan->halo_type) : 0.0;
+    p.halo_s = b->halo.nnz == 0 ? 0.0 : product_s(plan, engine, &b->halo.pattern, halo_c, n);
+    return p;
 }
 
-/* A rank waits for its peers: the slowest exchange counts for all that take part. */
-static spmm_status_t share_exchanges(const spmm_plan_t *plan, spmm_terms_t *t)
+/* Chunk c of the halo block starts when it has arrived and the one before is done. */
+static double op_n_s(const parts_t *p, int chunks)
 {
-    double slowest[SPMM_MOST_CHUNKS];
+    double arrived = 0.0, done = p->local_s;
 
-    for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
-        slowest[k - 1] = t->chunk[k].exchange_s;
+    for (int c = 0; c < chunks; c++) {
+        arrived += p->pack_s + p->exchange_s;
+        done = fmax(done, arrived + hop_s) + p->halo_s;
     }
-    SPMM_TRY(spmmi_allreduce(plan->env, slowest, SPMM_MOST_CHUNKS, MPI_DOUBLE, MPI_MAX));
-    for (int k = 1; k <= SPMM_MOST_CHUNKS; k++) {
-        t->chunk[k].exchange_s = plan->exchange.alone ? 0.0 : slowest[k - 1];
+    return hop_s + done;
+}
+
+/* The chunks are made one after the other, each leaves when it is made and the one before has
+ * gone. */
+static double op_t_s(const parts_t *p, int chunks)
+{
+    double gone = 0.0;
+
+    for (int c = 1; c <= chunks; c++) {
+        gone = fmax(gone, c * p->halo_s + hop_s) + p->exchange_s;
     }
-    return SPMM_OK;
+    return fmax(chunks * p->halo_s + p->local_s, gone) + hop_s + p->add_s;
+}
+
+/* On CPUs one after the other. */
+static double in_a_row_s(const spmm_plan_t *plan, const parts_t *p, int chunks)
+{
+    const double last_s = plan->op == SPMM_OP_N ? chunks * p->pack_s : p->add_s;
+
+    return p->local_s + chunks * (p->exchange_s + p->halo_s) + last_s;
 }
 
 /* A time that is no number, where no engine runs the blocks, must not win by comparison. */
-static double finite_or_last(double seconds)
+static double product_in_s(const spmm_plan_t *plan, const parts_t *p, int chunks)
 {
-    return isnan(seconds) ? INFINITY : seconds;
+    const bool   is_cpu  = plan->device->kind == SPMM_DEVICE_CPU;
+    const double seconds = plan->exchange.alone    ? p->local_s
+                           : is_cpu                ? in_a_row_s(plan, p, chunks)
+                           : plan->op == SPMM_OP_N ? op_n_s(p, chunks)
+                                                   : op_t_s(p, chunks);
+
+    return isnan(seconds) ? INFINITY : seconds + store_sum_s(plan);
 }
 
+/* A rank waits for its peers: the slowest exchange counts for all that take part. */
 spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine)
 {
-    const spmm_plan_blocks_t *b = &plan->blocks;
-    const facts_t             f = {.plan   = plan,
-                                   .engine = engine,
-                                   .joined = joined_pattern(&b->local.pattern, &b->halo.pattern)};
-    spmm_terms_t              t;
-    double                    slowest[SPMM_MOST_SCHEDULES];
+    parts_t parts[SPMM_CUTS];
+    double  slowest[SPMM_CUTS];
 
-    fill_terms(&f, &t);
-    SPMM_TRY(share_exchanges(plan, &t));
-    for (int s = 0; s < spmmi_n_schedules; s++) {
-        const spmm_schedule_t *schedule = spmmi_schedules[s];
-
-        slowest[s] = plan->exchange.alone ? t.local_s
-                                          : finite_or_last(schedule->predict(schedule, plan, &t)) +
-                                                store_sum_s(&f, schedule->blockset);
+    for (int k = 0; k < SPMM_CUTS; k++) {
+        parts[k]   = parts_of(plan, engine, 1 << k);
+        slowest[k] = parts[k].exchange_s;
     }
-    SPMM_TRY(spmmi_allreduce(plan->env, slowest, spmmi_n_schedules, MPI_DOUBLE, MPI_MAX));
-    for (int s = 0; s < spmmi_n_schedules; s++) {
-        plan->choice.schedules[s].predicted_s =
-            plan->choice.schedules[s].usable ? slowest[s] : (double)INFINITY;
+    SPMM_TRY(spmmi_allreduce(plan->env, slowest, SPMM_CUTS, MPI_DOUBLE, MPI_MAX));
+    for (int k = 0; k < SPMM_CUTS; k++) {
+        parts[k].exchange_s = slowest[k];
+        slowest[k]          = product_in_s(plan, &parts[k], 1 << k);
+    }
+    SPMM_TRY(spmmi_allreduce(plan->env, slowest, SPMM_CUTS, MPI_DOUBLE, MPI_MAX));
+    for (int k = 0; k < SPMM_CUTS; k++) {
+        plan->choice.cuts[k].predicted_s = slowest[k];
     }
     return SPMM_OK;
 }

@@ -44,7 +44,7 @@ static spmm_status_t open_here(spmm_plan_t *plan, spmm_schedule_trial_t *t)
     const spmm_problem_t problem = {.ab_type = plan->ab_type, .c_type = plan->c_type, .n = plan->n};
 
     if (t == NULL) {
-        return spmmi_fail_memory(&plan->env->err, 1, sizeof *t, "a trial of schedules");
+        return spmmi_fail_memory(&plan->env->err, 1, sizeof *t, "a trial of chunks");
     }
     t->plan = plan;
     return spmmi_trial_open(plan->device, &sizes, &problem, 0.0, true, &t->operands);

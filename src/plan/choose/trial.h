@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file trial.h  Times of the schedules, measured. */
+/** @file trial.h  Times of products in a number of chunks, measured. */
 #ifndef SPMM_PLAN_TRIAL_H
 #define SPMM_PLAN_TRIAL_H
 
@@ -12,7 +12,7 @@ typedef struct spmm_schedule_trial spmm_schedule_trial_t;
 spmm_status_t spmmi_schedule_trial_open(spmm_plan_t *plan, spmm_schedule_trial_t **trial);
 /** NULL-safe; local. */
 void spmmi_schedule_trial_close(spmm_schedule_trial_t *trial);
-/** Seconds of one execute by plan->schedule at the planned width: median of some batches of this
+/** Seconds of one execute at the planned width: median of some batches of this
  *  rank, and of them the slowest rank's.  Collective, agreed. */
 spmm_status_t spmmi_schedule_trial_measure(spmm_schedule_trial_t *trial, double *seconds);
 

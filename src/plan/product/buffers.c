@@ -180,31 +180,6 @@ static void give(const spmm_plan_t *plan, void **ptr)
     *ptr = NULL;
 }
 
-static void free_edge(spmm_plan_t *plan)
-{
-    give(plan, &plan->edge.b);
-    give(plan, &plan->edge.c);
-}
-
-void spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
-{
-    if (blockset == SPMM_BLOCKSET_SPLIT && !plan->edge.kept) {
-        free_edge(plan);
-    }
-    if (blockset == SPMM_BLOCKSET_SPLIT && !plan->cover.chosen) {
-        give(plan, &plan->edge.sum);
-    }
-    if (blockset == SPMM_BLOCKSET_SPLIT) {
-        give(plan, &plan->exchange.halo_rows);
-        give(plan, &plan->edge.halo);
-    } else {
-        give(plan, &plan->blocks.joined.rows);
-    }
-    if (plan->exchange.halo_rows == NULL && plan->blocks.joined.rows == NULL) {
-        give(plan, &plan->exchange.mirror_rows);
-    }
-}
-
 spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan)
 {
     const int64_t n_send = spmmi_halo_send_rows(&plan->exchange.halo);
@@ -237,8 +212,13 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
-    free_edge(plan);
+    give(plan, &plan->edge.b);
+    give(plan, &plan->edge.c);
     give(plan, &plan->edge.sum);
+    give(plan, &plan->edge.halo);
+    give(plan, &plan->blocks.joined.rows);
+    give(plan, &plan->exchange.halo_rows);
+    give(plan, &plan->exchange.mirror_rows);
     give(plan, &plan->exchange.rounded);
     if (plan->exchange.send_row != plan->exchange.halo.send_row) {
         ops->release(plan->device, plan->exchange.send_row);

@@ -13,7 +13,6 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset);
 /** Allocate what the blocks write in place of a C of 16 bits, if they do, once their formats are
  *  there.  Local. */
 spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, spmm_blockset_t blockset);
-void          spmmi_plan_free_rows(spmm_plan_t *plan, spmm_blockset_t blockset);
 /** Bytes of device memory of all of it. */
 size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan);
 

@@ -132,16 +132,17 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
     print_format(block, out);
 }
 
-static void print_schedules(const spmm_plan_t *plan, FILE *out)
+static void print_schedule(const spmm_plan_t *plan, FILE *out)
 {
     if (!plan->choice.travels) {
         (void)fprintf(out, "schedule: no row travels between ranks\n");
         return;
     }
-    (void)fprintf(out, "schedule: times of the slowest rank\n");
-    for (int s = 0; s < spmmi_n_schedules; s++) {
-        spmmi_candidate_print(&plan->choice.schedules[s], "schedule", "",
-                              plan->choice.schedules[s].schedule == plan->choice.schedule, out);
+    (void)fprintf(out, "schedule %s%s\n", plan->choice.schedule->name,
+                  plan->choice.schedule->cuts ? ": times of the slowest rank" : "");
+    for (int k = 0; k < SPMM_CUTS && plan->choice.schedule->cuts; k++) {
+        spmmi_candidate_print(&plan->choice.cuts[k], "chunks", "",
+                              &plan->choice.cuts[k] == spmmi_chosen_cut(&plan->choice), out);
     }
 }
 
@@ -289,7 +290,7 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
     }
     print_cover(plan, s, out);
     print_levels(plan, out);
-    print_schedules(plan, out);
+    print_schedule(plan, out);
     print_host(plan, out);
     print_captures(plan, out);
     print_memory(plan, s, out);

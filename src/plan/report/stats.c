@@ -111,15 +111,9 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->cover                = plan->cover.plan != NULL ? "both" : "rows";
     s->moved_nnz            = plan->cover.plan != NULL ? plan->cover.A->nnz : 0;
     s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
-    s->chunks               = plan->choice.travels ? plan->choice.schedule->chunks : 1;
-    s->schedule_predicted_s = NAN;
-    s->schedule_measured_s  = NAN;
-    for (int k = 0; k < spmmi_n_schedules && plan->choice.travels; k++) {
-        if (plan->choice.schedules[k].schedule == plan->choice.schedule) {
-            s->schedule_predicted_s = plan->choice.schedules[k].predicted_s;
-            s->schedule_measured_s  = plan->choice.schedules[k].measured_s;
-        }
-    }
+    s->chunks               = plan->choice.chunks;
+    s->schedule_predicted_s = spmmi_chosen_cut(&plan->choice)->predicted_s;
+    s->schedule_measured_s  = spmmi_chosen_cut(&plan->choice)->measured_s;
 }
 
 void spmmi_plan_read_choices(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
@@ -326,7 +320,7 @@ spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_
     stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = 0.0;
     count = spmmi_plan_runs_alone(plan)
                 ? 0
-                : spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.schedule->chunks, slice);
+                : spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.chunks, slice);
     for (int c = 0; c < count; c++) {
         SPMM_TRY(measure_slice(plan, c, stats));
     }

@@ -58,7 +58,7 @@ spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int 
         return SPMM_OK;
     }
     if (!spmmi_plan_runs_alone(plan)) {
-        slices = spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.schedule->chunks, slice);
+        slices = spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.chunks, slice);
     }
     SPMM_TRY(add_span(plan, 0, "local", SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, spans, count));
     for (int c = 0; c < slices; c++) {

@@ -13,8 +13,6 @@
  *  window of rows has all its columns in one list: for halo blocks that are no smaller than the
  *  local ones.
  */
-#include <stdio.h>
-
 #include "plan/plan.h"
 #include "plan/product/products.h"
 
@@ -26,7 +24,7 @@ static spmm_status_t copy_own(spmm_plan_t *plan, const spmm_operands_t *x, const
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
-static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const spmm_operands_t *x)
+static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     char        *rows = plan->blocks.joined.rows;
     const size_t own  = (size_t)plan->cols.n_local * (size_t)x->n * spmm_type_size(plan->ab_type);
@@ -34,7 +32,6 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
     const spmm_stream_t way = plan->exchange.comm_stream;
     spmm_status_t       work;
 
-    (void)self;
     SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, way));
     SPMM_TRY(spmmi_plan_begin_rows(plan, x, &all, way));
     work = copy_own(plan, x, &all, rows);
@@ -45,34 +42,18 @@ static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const s
     return spmmi_plan_run_joined(plan, x, &all, rows);
 }
 
-static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
+static const char *refuse(const spmm_plan_t *plan)
 {
-    why[0] = '\0';
     if (plan->op == SPMM_OP_T) {
-        (void)snprintf(why, SPMM_WHY,
-                       "is for op N: with op T the exchange would wait for the whole product");
-    } else if (plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
-        (void)snprintf(why, SPMM_WHY, "is for row-major B and C");
+        return "is for op N: with op T the exchange would wait for the whole product";
     }
-    return why[0] == '\0';
-}
-
-static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, const spmm_terms_t *t)
-{
-    const spmm_chunk_terms_t *chunk = &t->chunk[1];
-
-    (void)self;
-    (void)plan;
-    return t->hop_s + spmmi_terms_pipeline(t, 1, chunk->own_s, chunk->pack_s + chunk->exchange_s,
-                                           chunk->joined_s);
+    return plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept ? "is for row-major B and C" : NULL;
 }
 
 const spmm_schedule_t spmmi_schedule_merged = {
     .name        = "merged",
     .description = "own and halo rows in one buffer, one product with both",
     .blockset    = SPMM_BLOCKSET_MERGED,
-    .chunks      = 1,
-    .applies     = applies,
-    .predict     = predict,
+    .refuse      = refuse,
     .run         = run,
 };

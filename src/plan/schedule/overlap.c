@@ -22,7 +22,7 @@
  *  The exchange is enqueued first: behind a local block that fills the device its kernel would get
  *  no multiprocessor before that has ended (1.14 ms and an exchange of 0.07 ms took 1.22 ms so).
  *
- *  chunks2 and chunks4 cut the columns of B: each chunk travels on its own, one behind the other,
+ *  In 2 or 4 chunks the columns of B are cut: each chunk travels on its own, one behind the other,
  *  and the halo block multiplies a chunk (op T: makes the rows of one) while the next one travels.
  *  That hides the halo block, too, behind an exchange that is longer than the local block, at the
  *  price of reading the halo block once for each chunk.
@@ -31,18 +31,15 @@
  *  user stream before the first block that reads it, both blocks write the copy of C, and C gets
  *  its part last.  Packing reads the caller's B, so the exchange does not wait for the copy.
  */
-#include <math.h>
-
 #include "plan/plan.h"
 #include "plan/product/products.h"
 #include "plan/product/wait.h"
 
-static int cut(const spmm_schedule_t *self, const spmm_plan_t *plan, int64_t n,
-               spmm_slice_t slice[SPMM_MOST_CHUNKS])
+static int cut(const spmm_plan_t *plan, int64_t n, spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const size_t row =
         (size_t)spmmi_halo_recv_rows(&plan->exchange.halo) * spmm_type_size(plan->halo_type);
-    const int count = spmmi_plan_cut(plan, n, self->chunks, slice);
+    const int count = spmmi_plan_cut(plan, n, plan->choice.chunks, slice);
 
     for (int c = 0; c < count; c++) {
         slice[c].halo = (char *)plan->exchange.halo_rows + row * (size_t)slice[c].first;
@@ -70,11 +67,10 @@ static spmm_status_t multiply_arrived(spmm_plan_t *plan, const spmm_operands_t *
 }
 
 /* A product that failed does not keep this rank from the exchanges that are to come. */
-static spmm_status_t run_op_n(const spmm_schedule_t *self, spmm_plan_t *plan,
-                              const spmm_operands_t *x)
+static spmm_status_t run_op_n(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_slice_t  slice[SPMM_MOST_CHUNKS];
-    const int     count = cut(self, plan, x->n, slice);
+    const int     count = cut(plan, x->n, slice);
     spmm_stream_t way   = plan->exchange.in_line ? x->stream : plan->exchange.comm_stream;
     spmm_status_t work;
 
@@ -106,11 +102,10 @@ static spmm_status_t send_back(spmm_plan_t *plan, const spmm_operands_t *x,
     return spmmi_plan_begin_rows(plan, x, slice, plan->exchange.comm_stream);
 }
 
-static spmm_status_t run_op_t(const spmm_schedule_t *self, spmm_plan_t *plan,
-                              const spmm_operands_t *x)
+static spmm_status_t run_op_t(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_slice_t  slice[SPMM_MOST_CHUNKS];
-    const int     count = cut(self, plan, x->n, slice);
+    const int     count = cut(plan, x->n, slice);
     spmm_status_t work  = spmmi_plan_turn_b(plan, x);
 
     if (work == SPMM_OK) {
@@ -133,66 +128,16 @@ static spmm_status_t run_op_t(const spmm_schedule_t *self, spmm_plan_t *plan,
     return work;
 }
 
-static spmm_status_t run(const spmm_schedule_t *self, spmm_plan_t *plan, const spmm_operands_t *x)
+static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return plan->op == SPMM_OP_N ? run_op_n(self, plan, x) : run_op_t(self, plan, x);
-}
-
-static bool applies(const spmm_plan_t *plan, char why[SPMM_WHY])
-{
-    (void)plan;
-    why[0] = '\0';
-    return true;
-}
-
-/* Op N: chunk c of the halo block starts when it has arrived and the one before is done; op T: the
- * chunks are made one after the other, each leaves when it is made and the one before has gone. */
-static double predict(const spmm_schedule_t *self, const spmm_plan_t *plan, const spmm_terms_t *t)
-{
-    const int                 k     = self->chunks;
-    const spmm_chunk_terms_t *chunk = &t->chunk[k];
-    double                    gone  = 0.0;
-
-    if (plan->op == SPMM_OP_N) {
-        return t->hop_s + spmmi_terms_pipeline(t, k, t->local_s, chunk->pack_s + chunk->exchange_s,
-                                               chunk->halo_s);
-    }
-    if (!t->concurrent) {
-        return k * (chunk->halo_s + chunk->exchange_s) + t->local_s + t->add_s;
-    }
-    for (int c = 1; c <= k; c++) {
-        gone = fmax(gone, c * chunk->halo_s + t->hop_s) + chunk->exchange_s;
-    }
-    return fmax(k * chunk->halo_s + t->local_s, gone) + t->hop_s + t->add_s;
+    return plan->op == SPMM_OP_N ? run_op_n(plan, x) : run_op_t(plan, x);
 }
 
 const spmm_schedule_t spmmi_schedule_overlap = {
     .name        = "overlap",
-    .description = "local block while rows travel, then the halo block",
+    .description = "local block while rows travel, then the halo block, in 1, 2 or 4 chunks",
     .blockset    = SPMM_BLOCKSET_SPLIT,
-    .chunks      = 1,
+    .cuts        = true,
     .in_line     = true,
-    .applies     = applies,
-    .predict     = predict,
-    .run         = run,
-};
-
-const spmm_schedule_t spmmi_schedule_chunks2 = {
-    .name        = "chunks2",
-    .description = "as overlap, but halo rows travel in 2 chunks of columns, multiplied on arrival",
-    .blockset    = SPMM_BLOCKSET_SPLIT,
-    .chunks      = 2,
-    .applies     = applies,
-    .predict     = predict,
-    .run         = run,
-};
-
-const spmm_schedule_t spmmi_schedule_chunks4 = {
-    .name        = "chunks4",
-    .description = "the same in 4 chunks",
-    .blockset    = SPMM_BLOCKSET_SPLIT,
-    .chunks      = 4,
-    .applies     = applies,
-    .predict     = predict,
     .run         = run,
 };

@@ -13,8 +13,6 @@ const spmm_schedule_t *const spmmi_schedules[] = {
 #undef SPMM_SCHEDULE
 };
 const int spmmi_n_schedules = (int)(sizeof spmmi_schedules / sizeof spmmi_schedules[0]);
-_Static_assert(sizeof spmmi_schedules / sizeof spmmi_schedules[0] <= SPMM_MOST_SCHEDULES,
-               "raise SPMM_MOST_SCHEDULES");
 
 const spmm_schedule_t *spmmi_schedule_find(const char *name)
 {

@@ -78,26 +78,20 @@ static double error_of(spmm_type_t type, const void *C)
     return most;
 }
 
-static void check(spmm_type_t type, spmm_type_t halo, double roundoff, const char *schedule,
-                  const char *levels, const char *cover)
+static void check(spmm_type_t type, const spmm_plan_options_t *o, double roundoff)
 {
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_stats_t   stats = {.struct_size = sizeof stats};
-    double              B[EACH * N], C[EACH * N]; /* of either type */
-    const size_t        bytes = EACH * N * spmm_type_size(type);
-    spmm_matrix_t      *A     = create(type);
-    void               *b, *c;
-    spmm_plan_t        *plan;
-    double              error;
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+    double            B[EACH * N], C[EACH * N]; /* of either type */
+    const size_t      bytes = EACH * N * spmm_type_size(type);
+    spmm_matrix_t    *A     = create(type);
+    void             *b, *c;
+    spmm_plan_t      *plan;
+    double            error;
 
     for (int64_t k = 0; k < (int64_t)EACH * N; k++) {
         spmmi_value_set(type, B, k, b_of(type, spmm_test_env.rank * EACH + k / N, k % N));
     }
-    o.halo_type = halo;
-    o.schedule  = schedule;
-    o.levels    = levels;
-    o.cover     = cover;
-    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+    spmm_assert_ok(spmm_plan_create(A, N, o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     b = to_device(B, bytes);
     c = to_device(B, bytes);
@@ -107,13 +101,13 @@ static void check(spmm_type_t type, spmm_type_t halo, double roundoff, const cha
     test_context_free(ctx, &b, &c);
     error = error_of(type, C);
     assert_true(error <= roundoff);
-    if (spmm_test_env.size > 1 && strcmp(cover, "rows") == 0) {
+    if (spmm_test_env.size > 1 && strcmp(o->cover, "rows") == 0) {
         const int64_t row = N * (int64_t)spmm_type_size(type) / 2;
 
         assert_true(error > roundoff / 100.0); /* it was rounded */
         assert_int_equal(stats.within.bytes, stats.within.rows * row);
         assert_int_equal(stats.between.bytes, stats.between.rows * row);
-        assert_true(strcmp(levels, "node") == 0 ||
+        assert_true(strcmp(o->levels, "node") == 0 ||
                     stats.recv_bytes == (size_t)(stats.halo_rows * row));
     }
     test_context_destroy(&plan, &A, NULL);
@@ -124,11 +118,21 @@ static void test_products(void **state)
     const bool four = spmm_test_env.size == 4;
 
     for (int k = 0; k < 3; k++) {
-        const char *schedule = k == 0 ? "overlap" : k == 1 ? "chunks2" : "merged";
+        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-        check(SPMM_R_32F, SPMM_R_16F, 0x1p-11, schedule, "flat", "rows");
-        check(SPMM_R_32F, SPMM_R_16BF, 0x1p-8, schedule, four ? "node" : "flat", "rows");
-        check(SPMM_R_64F, SPMM_R_32F, 0x1p-24, schedule, "flat", k == 1 ? "both" : "rows");
+        o.schedule  = k < 2 ? "overlap" : "merged";
+        o.chunks    = k < 2 ? 1 + k : 0;
+        o.levels    = "flat";
+        o.cover     = "rows";
+        o.halo_type = SPMM_R_16F;
+        check(SPMM_R_32F, &o, 0x1p-11);
+        o.levels    = four ? "node" : "flat";
+        o.halo_type = SPMM_R_16BF;
+        check(SPMM_R_32F, &o, 0x1p-8);
+        o.levels    = "flat";
+        o.cover     = k == 1 ? "both" : "rows";
+        o.halo_type = SPMM_R_32F;
+        check(SPMM_R_64F, &o, 0x1p-24);
     }
 }
 

@@ -99,7 +99,8 @@ static void draw_options(mixed_t *m)
     o->partition       = NAME(m, "block", "metis", "auto", "one", "ptscotch");
     o->engine          = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
     o->reorder         = NAME(m, "affinity", "sorted");
-    o->schedule        = NAME(m, "chunks2", "chunks4", "merged", "overlap");
+    o->schedule        = NAME(m, "merged", "overlap");
+    o->chunks          = draw(m, 3) == 0 ? 1 << draw(m, 3) : 0;
     o->levels          = NAME(m, "node", "flat");
     o->cover           = NAME(m, "both", "rows");
     o->no_autotune     = draw(m, 3) == 0;

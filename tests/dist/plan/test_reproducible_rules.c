@@ -71,8 +71,6 @@ static void test_refused(void **state)
     o.reproducible = 1;
     o.schedule     = "overlap";
     assert_refused(&o, A, SPMM_ERR_UNSUPPORTED, "does not sum a row of C at once");
-    o.schedule = "chunks2";
-    assert_refused(&o, A, SPMM_ERR_UNSUPPORTED, "does not sum a row of C at once");
     o.schedule = NULL;
     o.engine   = "dmma";
     assert_refused(&o, A, SPMM_ERR_UNSUPPORTED, "sums no row for itself");

@@ -183,7 +183,7 @@ static void check_remembered(const char *folder)
     char               *text;
     int                 removed = 0;
 
-    o.schedule = "overlap"; /* other schedules have other blocks */
+    o.schedule = "overlap"; /* merged has another block */
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     first = stats_of();
     multiply(SPMM_OP_N, N, 1.0, 0.0, C);

@@ -199,6 +199,9 @@ static void test_schedules(void **state)
 
     walk.options.schedule = "merged";
     sweep(&walk);
+    walk.options.schedule = NULL;
+    walk.options.chunks   = 4;
+    sweep(&walk);
 }
 
 static void test_reproducible(void **state)

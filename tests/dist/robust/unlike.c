@@ -116,7 +116,8 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
         o->reorder = name;
         break;
     case 14:
-        o->schedule = w->number % 2 == 0 ? name : "overlap";
+        o->schedule = name;
+        o->chunks   = w->number % 2 == 0 ? 0 : 2;
         break;
     case 15:
         o->executes = w->number % 2 == 0 ? 7 : -7;

@@ -44,8 +44,8 @@ static void test_limits(void **state)
     fake_check_taken(2);
 }
 
-/* Of C in 16 bits the yardstick's library rounds sums before they are whole: by name alone, or where
- * nothing else runs. */
+/* Of C in 16 bits the yardstick's library rounds sums before they are whole: it is taken by name
+ * alone, or where nothing else runs. */
 static void test_rounding(void **state)
 {
     const double predicted[] = {1.0, 0.0, 0.0, 0.0, 0.5};

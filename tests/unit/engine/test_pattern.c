@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_pattern.c
- *  Facts that engines register: kept in a pattern and its copies, found by their format, joined,
- *  and refused where there is no room.
+ *  Facts that engines register: kept in a pattern and its copies, found by their format, and
+ *  refused where there is no room.
  */
 #include "test_main.h"
 
@@ -20,13 +20,8 @@ static void scan(const spmm_pattern_t *pattern, const spmm_csr_t *block, int thr
     *f = (small_t){.rows = block->n_rows, .nnz = pattern->nnz};
 }
 
-static void join(void *facts, const void *other)
-{
-    ((small_t *)facts)->nnz += ((const small_t *)other)->nnz;
-}
-
-static const spmm_pattern_facts_t first  = {.size = sizeof(small_t), .scan = scan, .join = join};
-static const spmm_pattern_facts_t second = {.size = sizeof(small_t), .scan = scan, .join = join};
+static const spmm_pattern_facts_t first  = {.size = sizeof(small_t), .scan = scan};
+static const spmm_pattern_facts_t second = {.size = sizeof(small_t), .scan = scan};
 
 static spmm_pattern_t pattern_of(spmm_csr_t *block)
 {
@@ -54,32 +49,28 @@ static const small_t *facts_of(const spmm_pattern_t *p, const spmm_pattern_facts
 static void test_kept(void **state)
 {
     spmm_csr_t     block;
-    spmm_pattern_t p = pattern_of(&block), copy, other;
+    spmm_pattern_t p = pattern_of(&block), copy;
 
     assert_null(facts_of(&p, &first));
     assert_null(facts_of(NULL, &first));
     for (int again = 0; again < 2; again++) { /* engines share facts: they are scanned once */
         spmm_assert_ok(spmmi_pattern_add_facts(&spmm_test_env, &block, &first, &p));
     }
-    other = p;
     spmm_assert_ok(spmmi_pattern_add_facts(&spmm_test_env, &block, &second, &p));
     spmmi_pattern_free(&p);
     copy = p;
-    spmmi_pattern_join_facts(&copy, &other);
     assert_int_equal(facts_of(&p, &first)->nnz, 3);
     assert_int_equal(facts_of(&copy, &first)->rows, 3);
-    assert_int_equal(facts_of(&copy, &first)->nnz, 6);
-    assert_int_equal(facts_of(&copy, &second)->nnz, 3); /* which the other has not */
-    assert_null(facts_of(&other, &second));
+    assert_int_equal(facts_of(&copy, &second)->nnz, 3);
 }
 
 static void test_no_room(void **state)
 {
-    static const spmm_pattern_facts_t large = {
-        .size = sizeof(uint64_t) * SPMM_PATTERN_ROOM, .scan = scan, .join = join};
-    spmm_pattern_facts_t many[SPMM_PATTERN_FORMATS + 1];
-    spmm_csr_t           block;
-    spmm_pattern_t       p = pattern_of(&block);
+    static const spmm_pattern_facts_t large = {.size = sizeof(uint64_t) * SPMM_PATTERN_ROOM,
+                                               .scan = scan};
+    spmm_pattern_facts_t              many[SPMM_PATTERN_FORMATS + 1];
+    spmm_csr_t                        block;
+    spmm_pattern_t                    p = pattern_of(&block);
 
     for (int k = 0; k <= SPMM_PATTERN_FORMATS; k++) {
         many[k] = first;
