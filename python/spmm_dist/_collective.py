@@ -21,9 +21,13 @@ REFUSED = -1
 
 
 class Handle:
-    """What owns something of the library, or is made of such: there are no copies of it."""
+    """What owns something of the library, or is made of such: a shallow copy is the object itself,
+    and there are no others."""
 
     _context = None
+
+    def __copy__(self):
+        return self
 
     def __reduce_ex__(self, protocol):
         raise TypeError(f"a {type(self).__name__} is neither copied nor pickled, since it owns "
