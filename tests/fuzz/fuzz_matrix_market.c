@@ -71,6 +71,10 @@ static spmm_status_t parse(const char *at, const char *end, int64_t *entries)
             spmm_fuzz_check(error.line > 0 && error.text[0] != '\0', "a bad line is named");
             return status;
         }
+        /* Places show what lies on the diagonal of an array. */
+        if (header.format == SPMM_MM_ARRAY && spmmi_mm_place_array(&header, 0, &list) > 0) {
+            return SPMM_ERR_IO;
+        }
     }
     *entries = cursor.entries;
     return cursor.entries == header.entries ? SPMM_OK : SPMM_ERR_IO;
