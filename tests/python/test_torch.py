@@ -162,7 +162,8 @@ def test_kept_values(setting):
 
 def test_no_copies(setting):
     graph = Graph(setting[0], 2)
-    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+    assert copy.copy(graph) is graph
+    for copied in (copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="a Graph is neither copied nor pickled"):
             copied(graph)
 
