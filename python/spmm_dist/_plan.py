@@ -64,6 +64,8 @@ class Plan(Resource):
         Of columns, in which schedule "overlap" brings and multiplies rows; 0: the plan chooses.
     executes : int
         Products to come, which pay for ordering and measuring; 0: 1000.
+    deterministic : bool
+        The same bits from run to run.
     reproducible : bool
         The same bits for any number of ranks, partition and transport.
     levels : {"auto", "flat", "node"}
