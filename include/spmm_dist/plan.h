@@ -39,7 +39,7 @@ typedef struct {
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and chunks are then chosen by the model
-                                       alone, covers by name alone.  Name engine, reorder, schedule
+                                       alone, covers by name alone.  Name engine, reorder, chunks
                                        and levels to not depend on calibrated rates either */
     int            profile;       /**< local unless with graph; nonzero: time the phases of every
                                        execute (for stats) */

@@ -2,8 +2,8 @@
 /** @file plan.c  Matrix and plans of a MATSPMMDIST, made when a product first needs them. */
 #include <assert.h>
 #include <petsc/private/petscimpl.h> /* PetscObjectStateGet() */
+#include <string.h>
 
-#include "spmm_dist_petsc.h"
 #include "state.h"
 
 /* PETSc is built with indices of either width; its arrays are taken as they are. */

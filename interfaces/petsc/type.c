@@ -17,7 +17,7 @@ static PetscErrorCode from_any(Mat mat, MatType type, MatReuse reuse, Mat *out);
 static PetscErrorCode destroy_seq(Mat mat);
 static PetscErrorCode destroy_mpi(Mat mat);
 
-/* What is replaced of an AIJ, and how it is destroyed. */
+/* What is replaced of an AIJ, beside MATOP_DESTROY. */
 static const struct {
     MatOperation op;
     void (*own)(void);

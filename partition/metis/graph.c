@@ -3,7 +3,6 @@
 
 #ifdef SPMM_HAVE_METIS
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "partition/partitioners.h"

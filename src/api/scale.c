@@ -90,7 +90,7 @@ static spmm_status_t count(const spmm_scale_t *scale, bool nodes, bool covers, i
     return status;
 }
 
-static spmm_status_t count_all(spmm_scale_t *scale, bool covers, int64_t row_bytes,
+static spmm_status_t count_all(const spmm_scale_t *scale, bool covers, int64_t row_bytes,
                                spmm_scale_info_t *info)
 {
     if (covers) {

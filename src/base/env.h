@@ -47,8 +47,8 @@ typedef struct {
                                                     given up: rows of plans are never freed */
     void (*log)(void *user, const char *line); /**< may be NULL */
     void *log_user;
-    bool  measures_on_cpu; /**< tests alone: plans on CPUs measure schedules too; equal on all
-                                 ranks */
+    bool  measures_on_cpu; /**< tests alone: plans on CPUs measure engines and chunks; equal
+                                 on all ranks */
     bool  debug;           /**< SPMM_DEBUG=1: log lines go to stderr as well */
     bool  check;           /**< collective calls compare their arguments over ranks: see same.h;
                                  equal on all ranks, false on one */

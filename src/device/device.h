@@ -36,7 +36,7 @@ struct spmm_device {
     spmm_env_t              *env;  /**< borrowed: where errors go */
     int                      ordinal;
     int                      cc;        /**< compute capability, 90 for 9.0; 0 on the CPU */
-    int                      code;      /**< the one its code was made for; 0: that as well */
+    int                      code;      /**< capability that the code it runs was made for; 0: cc */
     int                      n_sm;      /**< multiprocessors; OpenMP threads on the CPU */
     int                      threads;   /**< OpenMP threads of this rank on the host */
     double                   mem_bw;    /**< bytes/s of main or device memory */

@@ -3,8 +3,6 @@
 #ifndef SPMM_EXCHANGE_HALO_H
 #define SPMM_EXCHANGE_HALO_H
 
-#include <stdbool.h>
-
 #include "base/env.h"
 
 /** Halo rows are received, mirror rows are sent (op N; op T runs it backwards). */

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/nodes.h"
 #include "plan/block/arrival.h"
-#include "plan/block/blockset.h"
 #include "plan/block/split.h"
 #include "plan/exchange.h"
 #include "plan/options.h"

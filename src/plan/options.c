@@ -190,15 +190,13 @@ static spmm_status_t check(spmm_plan_t *plan, const spmm_plan_options_t *o)
     return check_halo_type(plan, o);
 }
 
-spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64_t n,
-                                 const spmm_plan_options_t *o)
+/* Ranks that plan different products would wait for each other for ever: find out at once. */
+static spmm_status_t compare(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    const spmm_op_t op = plan->flips ? SPMM_OP_T : plan->op;
-
     return SPMM_COMPARE(
-        env, "a plan", SPMM_OK, spmmi_whole("n", n), spmmi_whole("type of A", plan->ab_type),
-        spmmi_whole("c_type", plan->c_type), spmmi_whole("op", op),
-        spmmi_whole("conjugated op", plan->conjugate),
+        plan->env, "a plan", SPMM_OK, spmmi_whole("n", plan->n),
+        spmmi_whole("type of A", plan->ab_type), spmmi_whole("c_type", plan->c_type),
+        spmmi_whole("op", plan->op), spmmi_whole("conjugated op", plan->conjugate),
         spmmi_whole("parts of b_type", plan->b_parts), spmmi_whole("layout", plan->layout),
         spmmi_whole("compute", plan->compute), spmmi_whole("reproducible", plan->reproducible),
         spmmi_whole("deterministic", plan->deterministic),
@@ -217,11 +215,11 @@ spmm_status_t spmmi_plan_compare(spmm_env_t *env, const spmm_plan_t *plan, int64
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     SPMM_TRY(spmmi_agree(plan->env, check(plan, o)));
-    SPMM_TRY(spmmi_plan_compare(plan->env, plan, plan->n, o));
+    SPMM_TRY(compare(plan, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;
     /* Joined blocks multiply no column-major rows. */
-    plan->edge.kept = plan->edge.used = plan->reproducible && plan->layout == SPMM_LAYOUT_COL;
+    plan->edge.used = plan->reproducible && plan->layout == SPMM_LAYOUT_COL;
     plan->halo_type = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
     plan->sent_type = o->halo_type == SPMM_TYPE_AUTO ? plan->halo_type : o->halo_type;
     plan->sent_size = spmm_type_size(plan->sent_type);

@@ -326,19 +326,6 @@ template <typename... Kernels> cudaError_t allow_shared(Kernels *...kernels)
     return code;
 }
 
-/** Load kernels that live by L1: all that shared memory leaves of it. */
-template <typename... Kernels> cudaError_t preload_cached(Kernels *...kernels)
-{
-    cudaError_t code = preload(kernels...);
-
-    ((code = code == cudaSuccess
-                 ? cudaFuncSetAttribute(kernels, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                        cudaSharedmemCarveoutMaxL1)
-                 : code),
-     ...);
-    return code;
-}
-
 /** The kernels of rows.cu. */
 cudaError_t preload_rows();
 /** Those of rows_add.cu. */

@@ -235,14 +235,6 @@ template <typename In> bool sddmm_is_wide(const spmm_sddmm_args_t &a)
     return fits(a.X, 16) && fits(a.Y, 16) && fits(a.ldx * size, 16) && fits(a.ldy * size, 16);
 }
 
-/** Do 32 bits hold the bytes from a row to the next? */
-template <typename In> bool sddmm_has_short_rows(const spmm_sddmm_args_t &a)
-{
-    const int64_t most = (int64_t)UINT32_MAX / (int64_t)sizeof(In);
-
-    return a.ldx <= most && a.ldy <= most;
-}
-
 } // namespace spmmi
 
 #endif /* SPMM_SDDMM_MMA_CUH */

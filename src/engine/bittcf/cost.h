@@ -12,7 +12,8 @@ int32_t spmmi_bittcf_tiles(const spmm_tc_facts_t *facts);
 spmm_tc_limits_t spmmi_bittcf_limits(const spmm_device_t *device, const spmm_problem_t *problem,
                                      int32_t n_windows, int32_t blocks);
 
-/** terms() of both engines, with the constants of the compute mode. */
+/** What a product takes by the work that all its columns are, with the constants of the compute
+ *  mode. */
 int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 

@@ -188,18 +188,31 @@ static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *dev
     return supports_part(problem, device, SPMM_R_64F, SPMM_C_64F, why);
 }
 
+/* One column leaves most of a fragment unused: 0.9 to 1.4 times the time that the terms are, twice
+ * where windows are long, 14 real matrices in FP64 on one H200.  Some more columns take no less. */
+static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                    const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    const double     column = 1.25;
+    spmm_problem_t   one    = *problem;
+    spmm_cost_term_t of_one[SPMM_COST_TERMS];
+    const int        n = spmmi_bittcf_terms(pattern, problem, device, terms);
+
+    one.n = 1;
+    (void)spmmi_bittcf_terms(pattern, &one, device, of_one);
+    if (spmmi_gpu_sum_s(terms, n) < column * spmmi_gpu_sum_s(of_one, n)) {
+        for (int k = 0; k < n; k++) {
+            terms[k] = of_one[k];
+            terms[k].seconds *= column;
+        }
+    }
+    return n;
+}
+
 static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                    const spmm_device_t *device)
 {
-    /* One column leaves most of a fragment unused: 0.9 to 1.4 times the time that the terms are,
-     * twice where windows are long, 14 real matrices in FP64 on one H200.  Some more columns take
-     * no less. */
-    const double   column = device->kind == SPMM_DEVICE_CUDA ? 1.25 : 1.0;
-    spmm_problem_t one    = *problem;
-
-    one.n = 1;
-    return fmax(column * spmmi_tc_cost(pattern, &one, device, spmmi_bittcf_terms),
-                spmmi_tc_cost(pattern, problem, device, spmmi_bittcf_terms));
+    return spmmi_tc_cost(pattern, problem, device, terms_of);
 }
 
 static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
@@ -214,10 +227,10 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
 #define ENGINE(engine_name, text, supports_of, preload_of, tell)                                   \
     {                                                                                              \
         .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
-        .describe_pattern = (tell), .supports = (supports_of), .cost = cost,                       \
-        .terms = spmmi_bittcf_terms, .stores_columns = true, .follows = true, .build = build,      \
-        .refill = spmmi_tc_refill, .execute = spmmi_tc_execute, .describe = spmmi_tc_describe,     \
-        .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                                       \
+        .describe_pattern = (tell), .supports = (supports_of), .cost = cost, .terms = terms_of,    \
+        .stores_columns = true, .follows = true, .build = build, .refill = spmmi_tc_refill,        \
+        .execute = spmmi_tc_execute, .describe = spmmi_tc_describe, .bytes = spmmi_tc_bytes,       \
+        .destroy = spmmi_tc_destroy                                                                \
     }
 
 const spmm_engine_ops_t spmmi_engine_bittcf =

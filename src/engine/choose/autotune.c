@@ -15,6 +15,9 @@ static const double share = 0.05;
 /* Near rivals bring more than others do, and may take so many times as much, since later plans
  * remember which was the faster one. */
 static const double near_times = 5.0;
+/* What other variants were seen to bring at most, rounded (docs/explanation/choices.md): an engine
+ * behind the best by more stays behind in all of them. */
+static const double variants_gain = 1.3;
 /* Times nearer to each other than this are taken anew, so many times more. */
 static const double close = 0.05;
 enum { ANEW = 2 };
@@ -226,7 +229,7 @@ static int next_to_variant(const spmm_tuning_t *t, const bool *done)
 
     for (int rank = 0; rank < t->n && t->best != NULL; rank++) {
         const spmm_candidate_t *c = t->order[rank];
-        const bool may = c == t->best || c->measured_s <= SPMM_VARIANTS_GAIN * t->best->measured_s;
+        const bool may = c == t->best || c->measured_s <= variants_gain * t->best->measured_s;
 
         if (may && !done[rank] && (next < 0 || c->measured_s < t->order[next]->measured_s)) {
             next = rank;

@@ -30,10 +30,6 @@ typedef struct {
     spmm_status_t failed;
 } spmm_tuning_t;
 
-/** What other variants were seen to bring at most, rounded (docs/explanation/choices.md): an engine
- *  behind the best by more stays behind in all of them. */
-#define SPMM_VARIANTS_GAIN 1.3
-
 /** Fill order and n. */
 void spmmi_tuning_sort(spmm_tuning_t *t, spmm_candidate_t *candidates, int n);
 /** A candidate failed: remember the first reason, and go on where that may be. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file variant.h  How a GPU's warps share a product with CVSE, and which ways
  *  promise to be fast. */
-#ifndef SPMM_ENGINE_CVSE_SHAPE_H
-#define SPMM_ENGINE_CVSE_SHAPE_H
+#ifndef SPMM_ENGINE_CVSE_VARIANT_H
+#define SPMM_ENGINE_CVSE_VARIANT_H
 
 #include "engine/tc/windows.h"
 
@@ -10,8 +10,8 @@ enum { SPMM_CVSE_VARIANTS = 5 }; /**< most that are worth measuring */
 
 typedef struct {
     int32_t height;  /**< V: 8 or 16 */
-    int32_t chain;   /**< blocks of a warp that tasks are made for (cvse_tasks.h); 0: no tasks, but
-                          pieces (tc_work.h) */
+    int32_t chain;   /**< blocks of a warp that tasks are made for (tasks.h); 0: no tasks, but
+                          pieces (engine/tc/work.h) */
     int32_t slice;   /**< of tasks: most columns of a warp: 32, 64 or 128 */
     int32_t n_warps; /**< of a thread block: 4, 8 or, for slices up to 64, 16; of slabs the same */
     int32_t slab;    /**< columns of B that a thread block keeps in shared memory: 32 or 64; 0: of
@@ -53,4 +53,4 @@ double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_
  *  windows with @p blocks in all. */
 int32_t spmmi_cvse_team_limit(int32_t n_windows, int32_t blocks, int32_t n_sm);
 
-#endif /* SPMM_ENGINE_CVSE_SHAPE_H */
+#endif /* SPMM_ENGINE_CVSE_VARIANT_H */

@@ -112,9 +112,9 @@ static spmm_status_t alloc_packed(spmm_env_t *env, spmm_hrpb_t *f)
 }
 
 /* colPtr, rows, patterns and values of block b, active bricks only; the rest of it is 0.
- * @p next: [panel_rows] entry of each row.  Returns how many bricks are active. */
-static int32_t pack_block(const uint64_t *all_patterns, int32_t b, const float *values,
-                          int64_t *next, spmm_hrpb_t *f)
+ * @p next: [panel_rows] entry of each row. */
+static void pack_block(const uint64_t *all_patterns, int32_t b, const float *values, int64_t *next,
+                       spmm_hrpb_t *f)
 {
     const int64_t   stack    = f->panel_rows / BRICK_M;
     const uint64_t *patterns = all_patterns + b * bricks_of(f);
@@ -142,23 +142,19 @@ static int32_t pack_block(const uint64_t *all_patterns, int32_t b, const float *
         }
     }
     head[SPMM_HRPB_COL_PTR + BRICK_COL] = active;
-    return active;
 }
 
-static int32_t pack_panel(const spmm_csr_t *block, const uint64_t *patterns, int32_t p,
-                          spmm_hrpb_t *f)
+static void pack_panel(const spmm_csr_t *block, const uint64_t *patterns, int32_t p, spmm_hrpb_t *f)
 {
     const int32_t first = p * f->panel_rows, left = block->n_rows - first;
     int64_t       next[SPMM_TC_MAX_HEIGHT];
-    int32_t       active = 0;
 
     for (int32_t r = 0; r < f->panel_rows && r < left; r++) {
         next[r] = block->row_ptr[first + r];
     }
     for (int32_t b = f->block_ptr[p]; b < f->block_ptr[p + 1]; b++) {
-        active += pack_block(patterns, b, block->values, next, f);
+        pack_block(patterns, b, block->values, next, f);
     }
-    return active;
 }
 
 static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
@@ -166,7 +162,6 @@ static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
 {
     const int     team     = spmmi_cpu_team(threads);
     uint64_t     *patterns = NULL;
-    int64_t       active   = 0;
     spmm_status_t status;
 
     status = alloc_blocks(env, panels, f, &patterns);
@@ -178,11 +173,10 @@ static spmm_status_t fill_blocks(spmm_env_t *env, const spmm_csr_t *block,
         status = alloc_packed(env, f);
     }
     if (status == SPMM_OK) {
-#pragma omp parallel for schedule(dynamic, 16) num_threads(team) reduction(+ : active)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(team)
         for (int32_t p = 0; p < f->n_panels; p++) {
-            active += pack_panel(block, patterns, p, f);
+            pack_panel(block, patterns, p, f);
         }
-        f->n_bricks = active;
     }
     spmmi_free(patterns);
     return status;

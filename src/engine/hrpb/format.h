@@ -28,7 +28,6 @@
 typedef struct {
     int32_t        n_rows, n_panels, n_blocks;
     int32_t        panel_rows; /**< TM: 16 or 32 */
-    int64_t        n_bricks;   /**< active ones */
     int32_t       *block_ptr;  /**< as in spmm_hrpb_arrays_t; all owned */
     int32_t       *size_ptr;
     int32_t       *col;

@@ -63,17 +63,6 @@ spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block)
     return SPMM_OK;
 }
 
-/* Destroy the format. */
-static void give_up(spmm_block_t *block)
-{
-    if (block->engine != NULL) {
-        block->engine->destroy(block->format);
-    }
-    block->engine = NULL;
-    block->format = NULL;
-    block->lent   = false;
-}
-
 void spmmi_block_free_csr(spmm_block_t *block)
 {
     if (block->lent) {
@@ -104,7 +93,12 @@ void spmmi_block_free_input(spmm_block_t *block)
 
 void spmmi_block_free(spmm_block_t *block)
 {
-    give_up(block);
+    if (block->engine != NULL) {
+        block->engine->destroy(block->format);
+    }
+    block->engine = NULL;
+    block->format = NULL;
+    block->lent   = false;
     spmmi_block_free_input(block);
     spmmi_free(block->candidates);
     block->candidates = NULL;

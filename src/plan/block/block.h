@@ -12,7 +12,6 @@
 typedef enum {
     SPMM_BLOCKSET_SPLIT,  /**< local and halo block; halo rows */
     SPMM_BLOCKSET_MERGED, /**< one block over [own | halo] columns; both rows in one buffer */
-    SPMM_BLOCKSETS
 } spmm_blockset_t;
 
 /** How the rows of a block came to be ordered. */
@@ -38,10 +37,10 @@ typedef struct {
     const spmm_engine_ops_t *engine;     /**< NULL: not built */
     void                    *format;     /**< owned; NULL before build */
     bool                     remembered; /**< it was the fastest in an earlier plan */
-    spmm_csr_t               csr;    /**< input of the build; freed when no other format needs it */
-    uint32_t                *source; /**< [nnz] place of each entry among this rank's entries,
+    spmm_csr_t               csr;        /**< input of the build; freed behind it */
+    uint32_t                *source;     /**< [nnz] place of each entry among this rank's entries,
                                           NULL: the same as here */
-    bool                     lent;   /**< columns and values of csr to the format */
+    bool                     lent;       /**< columns and values of csr to the format */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
     spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
@@ -75,12 +74,6 @@ spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout
 /** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
  *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
 spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);
-/** A format and its engine; NULL: there is none. */
-typedef struct {
-    const spmm_engine_ops_t *engine;
-    void                    *format;
-} spmm_block_format_t;
-
 /** Free csr; what is lent is the format's from now on.  Local. */
 void spmmi_block_free_csr(spmm_block_t *block);
 /** Free what formats are made from: entries, their sources and windows.  Local. */

@@ -5,11 +5,7 @@
  */
 #include "plan/block/format.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/alloc.h"
-#include "plan/options.h"
 #include "plan/plan.h"
 #include "plan/product/wait.h"
 
@@ -37,12 +33,12 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
     block->problem.layout  = layout;
     block->problem.pattern = &block->pattern;
     block->problem.waits   = spmmi_plan_may_wait(plan, block);
-    if (block->candidates == NULL && SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
+    if (SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
         return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
                                  "engine candidates");
     }
     SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
-    if (block == &plan->blocks.local && plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept) {
+    if (block == &plan->blocks.local && plan->layout == SPMM_LAYOUT_COL && !plan->reproducible) {
         return spmmi_plan_consider_edge(plan);
     }
     spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
@@ -154,8 +150,7 @@ spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spm
 {
     const bool            rivals = block->rival.csr.row_ptr != NULL;
     const bool            adds   = block == &plan->blocks.halo && plan->op == SPMM_OP_N;
-    spmm_engine_choice_t  choice = {.name     = o->engine,
-                                    .measures = rivals || plan->measures,
+    spmm_engine_choice_t  choice = {.measures = rivals || plan->measures,
                                     .compared = rivals,
                                     .beta     = adds ? 1.0 : 0.0,
                                     .executes = o->executes};

@@ -43,7 +43,7 @@ double spmmi_best_time(const char *name, const spmm_pattern_t *pattern,
     for (int e = 0; e < spmmi_n_engines; e++) {
         const spmm_engine_ops_t *engine = spmmi_engines[e];
 
-        if ((name == NULL || strcmp(name, "auto") == 0 || strcmp(name, engine->name) == 0) &&
+        if ((spmmi_candidate_is_auto(name) || strcmp(name, engine->name) == 0) &&
             engine->supports(problem, device, why)) {
             best = fmin(best, engine->cost(pattern, problem, device));
         }

@@ -6,7 +6,7 @@
 #include "plan/block/block.h"
 
 /** block->csr and ->source = entries of both blocks; columns of the halo block follow the own ones,
- *  in the order of the halo rows or, for GATHERED, of all indices of other ranks.  Local. */
+ *  in the order of the halo rows.  Local. */
 spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block);
 
 #endif /* SPMM_PLAN_JOIN_H */

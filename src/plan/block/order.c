@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "partition/reorder/sorted.h"
 #include "plan/block/gain.h"
-#include "plan/options.h"
 #include "plan/plan.h"
 
 /* Measuring sees all of it. */
@@ -123,7 +122,6 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         spmmi_permuted_free(&p);
     } else if (plan->measures && !named &&
                spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
-        spmmi_permuted_free(&block->rival); /* of a blockset that there was no memory for */
         block->rival = p;
     } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);

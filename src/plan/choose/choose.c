@@ -9,7 +9,6 @@
 #include "plan/block/blockset.h"
 #include "plan/choose/predict.h"
 #include "plan/choose/trial.h"
-#include "plan/options.h"
 #include "plan/plan.h"
 
 static const double clear_gain = 0.95; /* of one chunk: a longer prediction does not replace it */

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "engine/choose/trial.h"
-#include "plan/block/blockset.h"
 #include "plan/execute.h"
 #include "plan/move.h"
 #include "plan/plan.h"

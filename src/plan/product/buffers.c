@@ -96,17 +96,21 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
     return status;
 }
 
-/* Room for a row-major copy of B, and of C where the blocks do not write it by columns. */
-static spmm_status_t make_edge(spmm_plan_t *plan)
+/* Room for a row-major copy of B, which joined blocks do not read, and of C where the blocks do not
+ * write it by columns. */
+static spmm_status_t make_edge(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
     const size_t c_row = (size_t)plan->n * spmm_type_size(spmmi_accum_type(plan->c_type));
 
-    SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
-                  "a row-major copy of B", &plan->edge.b));
-    return plan->edge.direct ? SPMM_OK
-                             : take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row,
-                                    "a row-major copy of C", &plan->edge.c);
+    if (plan->edge.used && blockset == SPMM_BLOCKSET_SPLIT) {
+        SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
+                      "a row-major copy of B", &plan->edge.b));
+    }
+    return plan->edge.used && !plan->edge.direct
+               ? take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row,
+                      "a row-major copy of C", &plan->edge.c)
+               : SPMM_OK;
 }
 
 static size_t row_bytes_of(const spmm_plan_t *plan)
@@ -144,6 +148,7 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
         SPMM_TRY(take(plan, spmmi_halo_send_rows(&plan->exchange.halo), row_bytes,
                       "rows to exchange", &plan->exchange.mirror_rows));
     }
+    SPMM_TRY(make_edge(plan, blockset));
     if (blockset != SPMM_BLOCKSET_SPLIT) {
         return take(plan, joined_rows(plan), row_bytes, "rows of B to multiply at once",
                     &plan->blocks.joined.rows);
@@ -154,7 +159,7 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
     if (plan->blocks.halo.problem.layout == SPMM_LAYOUT_COL) {
         SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->edge.halo));
     }
-    return plan->edge.used && !plan->edge.kept ? make_edge(plan) : SPMM_OK;
+    return SPMM_OK;
 }
 
 /* A row-major copy of C takes its place, but not where the plan of a cover's entries adds up in it,
@@ -163,8 +168,7 @@ spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     const spmm_type_t type = spmmi_plan_sum_type(plan, blockset);
 
-    if (type == plan->c_type || plan->edge.sum != NULL ||
-        (plan->edge.used && !plan->edge.direct && !plan->cover.chosen)) {
+    if (type == plan->c_type || (plan->edge.used && !plan->edge.direct && !plan->cover.chosen)) {
         return SPMM_OK;
     }
     return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
@@ -195,9 +199,6 @@ spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan)
         SPMM_TRY(list_sent(plan, n_send));
     } else {
         SPMM_TRY(make_reduce_list(plan));
-    }
-    if (plan->edge.kept) {
-        SPMM_TRY(make_edge(plan));
     }
     if (spmmi_plan_rounds(plan)) {
         SPMM_TRY(take(plan, n_send + spmmi_halo_recv_rows(&plan->exchange.halo),
@@ -250,7 +251,7 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
     rows += is_own(plan, plan->exchange.halo_rows) ? n_recv : 0;
     rows += plan->edge.halo != NULL ? n_recv : 0;
     rows += plan->blocks.joined.rows != NULL ? (size_t)joined_rows(plan) : 0;
-    if (plan->edge.used) {
+    if (plan->edge.b != NULL) {
         bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
                  spmm_type_size(plan->ab_type);
     }

@@ -12,9 +12,9 @@
 /** The part of a plan that copies B and C.  Owned by the plan, made with the formats. */
 typedef struct {
     bool  used;   /**< B and C are column-major, the blocks multiply a row-major copy of B */
-    bool  kept;   /**< and joined blocks too: used by all formats that the plan may try */
     bool  direct; /**< and write column-major C themselves: layout MIXED */
-    void *b;      /**< device [local rows of B x n], row-major; NULL unless used */
+    void *b;      /**< device [local rows of B x n], row-major; NULL unless used, and where
+                       all entries are in one block */
     void *c;      /**< device [local rows of C x n], likewise, of the type of sums; NULL where
                        direct */
     void *sum;    /**< device [local rows of C x n], of that type, in the layout of C: several

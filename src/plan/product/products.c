@@ -159,39 +159,34 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
     return spmmi_plan_note(plan, slice->index, SPMM_MARK_UNPACK_TO, x->stream);
 }
 
-spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
-                                  const spmm_slice_t *slice, void *to, spmm_stream_t stream)
+spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const size_t             elem   = spmm_type_size(plan->ab_type);
-    const bool               by_row = plan->layout == SPMM_LAYOUT_ROW;
-    const int64_t            at     = by_row ? slice->first : slice->first * x->ldb;
-    const spmm_gather_args_t args   = {.src        = (const char *)x->B + (size_t)at * elem,
-                                       .ld_src     = x->ldb,
-                                       .src_layout = plan->layout,
-                                       .n_rows     = plan->cols.n_local,
-                                       .n          = slice->n,
-                                       .elem_size  = elem,
-                                       .dst        = to};
+    const spmm_gather_args_t args = {.src        = x->B,
+                                     .ld_src     = x->ldb,
+                                     .src_layout = plan->layout,
+                                     .n_rows     = plan->cols.n_local,
+                                     .n          = x->n,
+                                     .elem_size  = spmm_type_size(plan->ab_type),
+                                     .dst        = plan->blocks.joined.rows};
 
     if (args.n_rows == 0) {
         return SPMM_OK;
     }
-    if (by_row && slice->n == x->ldb) {
-        return plan->device->ops->copy(plan->device, to, x->B,
-                                       (size_t)args.n_rows * (size_t)args.n * elem, stream);
+    if (plan->layout == SPMM_LAYOUT_ROW && x->n == x->ldb) {
+        return plan->device->ops->copy(plan->device, args.dst, args.src,
+                                       (size_t)args.n_rows * (size_t)args.n * args.elem_size,
+                                       x->stream);
     }
-    return plan->device->ops->gather_rows(plan->device, &args, stream);
+    return plan->device->ops->gather_rows(plan->device, &args, x->stream);
 }
 
-spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x,
-                                    const spmm_slice_t *slice, const void *rows)
+spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_block_t   *block = &plan->blocks.joined.block;
-    spmm_operands_t y     = columns_of(plan, x, slice);
+    spmm_operands_t y = spmmi_plan_inner(plan, x);
 
-    y.B   = rows;
-    y.ldb = slice->n;
-    SPMM_TRY(spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_FROM, x->stream));
-    SPMM_TRY(multiply(block, &y));
-    return spmmi_plan_note(plan, slice->index, SPMM_MARK_HALO_TO, x->stream);
+    y.B   = plan->blocks.joined.rows;
+    y.ldb = x->n;
+    SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_HALO_FROM, x->stream));
+    SPMM_TRY(multiply(&plan->blocks.joined.block, &y));
+    return spmmi_plan_note(plan, 0, SPMM_MARK_HALO_TO, x->stream);
 }

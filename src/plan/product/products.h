@@ -17,11 +17,9 @@ spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_opera
 /** Op T: C += the partial rows received. */
 spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
                                       const spmm_slice_t *slice);
-/** The slice of this rank's rows of B, row-major and packed, to @p to.  On @p stream. */
-spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x,
-                                  const spmm_slice_t *slice, void *to, spmm_stream_t stream);
-/** C = beta * C + product of the joined block with @p rows [own and other rows x n], packed. */
-spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x,
-                                    const spmm_slice_t *slice, const void *rows);
+/** This rank's rows of B, row-major and packed, to where the joined block reads them. */
+spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x);
+/** C = beta * C + product of the joined block with own and other rows. */
+spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x);
 
 #endif /* SPMM_PLAN_PRODUCTS_H */

@@ -123,52 +123,34 @@ static spmm_status_t convert(const spmm_plan_t *plan, const spmm_slice_t *slice,
     return plan->device->ops->round_rows(plan->device, &args, stream);
 }
 
-/* Rows in two levels have no @p state. */
-static spmm_status_t begin_any(spmm_plan_t *plan, void *state, const spmm_exchange_t *what,
+static spmm_status_t begin_any(const spmm_plan_exchange_t *e, const spmm_exchange_t *what,
                                spmm_stream_t stream)
 {
-    return state == NULL ? spmmi_levels_begin(plan->exchange.levels, what, stream)
-                         : plan->exchange.transport->begin(state, what, stream);
+    return e->levels != NULL ? spmmi_levels_begin(e->levels, what, stream)
+                             : e->transport->begin(e->state, what, stream);
 }
 
-static spmm_status_t end_any(spmm_plan_t *plan, void *state, const spmm_exchange_t *what,
+static spmm_status_t end_any(const spmm_plan_exchange_t *e, const spmm_exchange_t *what,
                              spmm_stream_t stream)
 {
-    return state == NULL ? spmmi_levels_end(plan->exchange.levels, what, stream)
-                         : plan->exchange.transport->end(state, what, stream);
+    return e->levels != NULL ? spmmi_levels_end(e->levels, what, stream)
+                             : e->transport->end(e->state, what, stream);
 }
 
 /* Peers count on an exchange that has begun: it is ended even where its mark could not be set. */
-static spmm_status_t begin(spmm_plan_t *plan, int index, void *state, const spmm_exchange_t *what,
+static spmm_status_t begin(spmm_plan_t *plan, int index, const spmm_exchange_t *what,
                            spmm_stream_t stream)
 {
     spmm_status_t status;
 
     SPMM_TRY(spmmi_plan_note(plan, index, SPMM_MARK_PACKED, stream));
     plan->exchange.begun++;
-    SPMM_TRY(begin_any(plan, state, what, stream));
+    SPMM_TRY(begin_any(&plan->exchange, what, stream));
     status = spmmi_plan_note(plan, index, SPMM_MARK_BEGUN, stream);
     if (status != SPMM_OK) {
-        (void)end_any(plan, state, what, stream);
+        (void)end_any(&plan->exchange, what, stream);
     }
     return status;
-}
-
-/* @p to: where rows that travelled in another type go; NULL: they are there. */
-static spmm_status_t end(spmm_plan_t *plan, const spmm_slice_t *slice, void *state,
-                         const spmm_exchange_t *what, void *to, spmm_stream_t stream)
-{
-    const int           index = slice->index;
-    const spmm_status_t noted = spmmi_plan_note(plan, index, SPMM_MARK_ENDING, stream);
-
-    SPMM_TRY(spmmi_first_failure(end_any(plan, state, what, stream), noted));
-    if (to != NULL) {
-        SPMM_TRY(convert(plan, slice, spmmi_halo_recv_rows(&plan->exchange.halo), what->halo, true,
-                         to, stream));
-    }
-    return stream == plan->exchange.comm_stream && !slice->waits /* else nobody waits for it */
-               ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
-               : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
 }
 
 spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -184,14 +166,22 @@ spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
         SPMM_TRY(convert(plan, slice, spmmi_halo_send_rows(&plan->exchange.halo), what.mirror,
                          false, sent.mirror, stream));
     }
-    return begin(plan, slice->index, plan->exchange.state, &sent, stream);
+    return begin(plan, slice->index, &sent, stream);
 }
 
 spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, spmm_stream_t stream)
 {
     const spmm_exchange_t what = exchange_of(plan, x, slice), sent = sent_of(plan, slice, &what);
+    const int             index = slice->index;
+    const spmm_status_t   noted = spmmi_plan_note(plan, index, SPMM_MARK_ENDING, stream);
 
-    return end(plan, slice, plan->exchange.state, &sent, spmmi_plan_rounds(plan) ? what.halo : NULL,
-               stream);
+    SPMM_TRY(spmmi_first_failure(end_any(&plan->exchange, &sent, stream), noted));
+    if (spmmi_plan_rounds(plan)) {
+        SPMM_TRY(convert(plan, slice, spmmi_halo_recv_rows(&plan->exchange.halo), sent.halo, true,
+                         what.halo, stream));
+    }
+    return stream == plan->exchange.comm_stream && !slice->waits /* else nobody waits for it */
+               ? spmmi_plan_mark(plan, index, SPMM_MARK_EXCHANGED, stream)
+               : spmmi_plan_note(plan, index, SPMM_MARK_EXCHANGED, stream);
 }

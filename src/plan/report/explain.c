@@ -2,7 +2,6 @@
 #include "plan/report/explain.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/scalar.h"
 #include "plan/plan.h"
@@ -70,7 +69,7 @@ static void print_edge(const spmm_plan_t *plan, FILE *out)
                       spmmi_type_name(plan->c_type),
                       spmmi_type_name(spmmi_accum_type(plan->c_type)));
     }
-    if (plan->edge.kept) {
+    if (plan->edge.used && plan->reproducible) {
         (void)fprintf(out, "edge: B is copied to row-major, C from it: reproducible\n");
         return;
     }

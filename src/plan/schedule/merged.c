@@ -16,11 +16,10 @@
 #include "plan/plan.h"
 #include "plan/product/products.h"
 
-static spmm_status_t copy_own(spmm_plan_t *plan, const spmm_operands_t *x, const spmm_slice_t *all,
-                              void *rows)
+static spmm_status_t copy_own(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-    SPMM_TRY(spmmi_plan_copy_own(plan, x, all, rows, x->stream));
+    SPMM_TRY(spmmi_plan_copy_own(plan, x));
     return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
 }
 
@@ -34,12 +33,12 @@ static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 
     SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_START, way));
     SPMM_TRY(spmmi_plan_begin_rows(plan, x, &all, way));
-    work = copy_own(plan, x, &all, rows);
+    work = copy_own(plan, x);
     SPMM_TRY(spmmi_plan_end_rows(plan, x, &all, way));
     /* Also where the copy failed: B is the caller's again behind this. */
     SPMM_TRY(spmmi_plan_wait(plan, 0, SPMM_MARK_EXCHANGED, x->stream));
     SPMM_TRY(work);
-    return spmmi_plan_run_joined(plan, x, &all, rows);
+    return spmmi_plan_run_joined(plan, x);
 }
 
 static const char *refuse(const spmm_plan_t *plan)
@@ -47,7 +46,8 @@ static const char *refuse(const spmm_plan_t *plan)
     if (plan->op == SPMM_OP_T) {
         return "is for op N: with op T the exchange would wait for the whole product";
     }
-    return plan->layout == SPMM_LAYOUT_COL && !plan->edge.kept ? "is for row-major B and C" : NULL;
+    return plan->layout == SPMM_LAYOUT_COL && !plan->reproducible ? "is for row-major B and C"
+                                                                  : NULL;
 }
 
 const spmm_schedule_t spmmi_schedule_merged = {

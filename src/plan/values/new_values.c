@@ -15,19 +15,14 @@
 #include "plan/values/refill.h"
 
 /* Blocks without entries may have any engine, and nothing to be refilled. */
-static spmm_block_format_t format_of(spmm_plan_t *plan, int b)
+static bool has_format(const spmm_block_t *block)
 {
-    const spmm_block_t *block = spmmi_plan_block(plan, b);
-
-    return block->nnz > 0 ? (spmm_block_format_t){block->engine, block->format}
-                          : (spmm_block_format_t){NULL, NULL};
+    return block->nnz > 0 && block->engine != NULL;
 }
 
-static bool has_places(spmm_plan_t *plan, int k)
+static bool has_places(const spmm_block_t *block)
 {
-    const spmm_engine_ops_t *engine = format_of(plan, k).engine;
-
-    return engine != NULL && engine->places != NULL;
+    return has_format(block) && block->engine->places != NULL;
 }
 
 /* Entries of the block become places among the caller's values; false: all stay where they are. */
@@ -50,13 +45,13 @@ static bool follow(const spmm_plan_t *plan, const spmm_block_t *block, int64_t c
 }
 
 static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *block,
-                               spmm_block_format_t f, spmm_value_list_t *made)
+                               spmm_value_list_t *made)
 {
     int32_t      *list   = NULL;
     void         *device = NULL;
     spmm_status_t status;
 
-    SPMM_TRY(f.engine->places(f.format, &made->values, &made->count, &list));
+    SPMM_TRY(block->engine->places(block->format, &made->values, &made->count, &list));
     if (list == NULL) {
         if (SPMM_NEW(list, made->count) == NULL) {
             return spmmi_fail_memory(&plan->env->err, made->count, sizeof *list,
@@ -82,9 +77,10 @@ static spmm_status_t make_lists(spmm_plan_t *plan)
         return SPMM_OK;
     }
     for (int k = 0; k < SPMM_PLAN_BLOCKS; k++) {
-        if (has_places(plan, k)) {
-            const spmm_status_t status = make_list(plan, spmmi_plan_block(plan, k),
-                                                   format_of(plan, k), &plan->values.list[k]);
+        const spmm_block_t *block = spmmi_plan_block(plan, k);
+
+        if (has_places(block)) {
+            const spmm_status_t status = make_list(plan, block, &plan->values.list[k]);
 
             if (status != SPMM_OK) {
                 spmmi_plan_free_lists(plan);
@@ -163,15 +159,16 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
     spmm_status_t status = SPMM_OK;
 
     for (int k = 0; k < SPMM_PLAN_BLOCKS && status == SPMM_OK; k++) {
-        if (format_of(plan, k).engine == NULL || has_places(plan, k)) {
+        const spmm_block_t *block = spmmi_plan_block(plan, k);
+
+        if (!has_format(block) || has_places(block)) {
             continue;
         }
         if (stored == NULL) {
             status = fetch(plan, values, stream, &stored);
         }
         if (status == SPMM_OK) {
-            status = spmmi_plan_refill_format(plan, spmmi_plan_block(plan, k), format_of(plan, k),
-                                              stored);
+            status = spmmi_plan_refill_format(plan, block, stored);
         }
     }
     spmmi_free(stored);
@@ -181,7 +178,7 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
 static spmm_status_t enqueue(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
     for (int k = 0; k < SPMM_PLAN_BLOCKS; k++) {
-        if (has_places(plan, k)) {
+        if (has_places(spmmi_plan_block(plan, k))) {
             SPMM_TRY(place(plan, &plan->values.list[k], values, stream));
         }
     }

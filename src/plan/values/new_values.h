@@ -5,7 +5,7 @@
 
 #include "plan/block/block.h"
 
-enum { SPMM_PLAN_BLOCKS = 1 + SPMM_BLOCKSETS }; /**< local, halo and joined ones */
+enum { SPMM_PLAN_BLOCKS = 3 }; /**< local, halo, joined */
 
 /** Where the values of a format lie on the device, and come from. */
 typedef struct {

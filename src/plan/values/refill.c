@@ -11,14 +11,14 @@
 /* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to
  * the engine of a format. */
 spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block_t *block,
-                                       spmm_block_format_t f, const void *arrived)
+                                       const void *arrived)
 {
     const size_t  size = spmm_type_size(plan->ab_type);
     char         *values;
     spmm_status_t status;
 
     if (block->source == NULL) {
-        return f.engine->refill(f.format, arrived);
+        return block->engine->refill(block->format, arrived);
     }
     values = spmmi_alloc(block->nnz, size);
     if (values == NULL) {
@@ -32,7 +32,7 @@ spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block
     if (plan->conjugate && !plan->flips) {
         spmmi_conjugate(plan->ab_type, values, block->nnz);
     }
-    status = f.engine->refill(f.format, values);
+    status = block->engine->refill(block->format, values);
     spmmi_free(values);
     return status;
 }
@@ -52,8 +52,7 @@ spmm_status_t spmmi_plan_refill(void *self)
         const spmm_block_t *block = spmmi_plan_block(plan, b);
 
         if (block->engine != NULL) { /* else the schedule has no use for the block */
-            status = spmmi_plan_refill_format(
-                plan, block, (spmm_block_format_t){block->engine, block->format}, in.values);
+            status = spmmi_plan_refill_format(plan, block, in.values);
         }
     }
     if (plan->cover.plan != NULL) {

@@ -7,6 +7,8 @@
 #include "test_main.h"
 
 #include "engine/bittcf/cost.h"
+#include "engine/choose/roofline.h"
+#include "engine/engine.h"
 
 enum {
     SM       = 100,
@@ -34,16 +36,26 @@ static spmm_pattern_t pattern_of(int32_t windows)
     return p;
 }
 
+static spmm_device_t device_of(void)
+{
+    return (spmm_device_t){.kind = SPMM_DEVICE_CUDA, .n_sm = SM, .mem_bw = 4.8e12};
+}
+
+static spmm_problem_t problem_of(int64_t n)
+{
+    return (spmm_problem_t){.ab_type = SPMM_R_32F,
+                            .c_type  = SPMM_R_32F,
+                            .compute = SPMM_COMPUTE_32F_FAST_TF32,
+                            .layout  = SPMM_LAYOUT_ROW,
+                            .n       = n};
+}
+
 /* Microseconds that the term of that name counts. */
 static double count_of(int32_t windows, int64_t n, const char *name)
 {
-    const spmm_device_t  device  = {.kind = SPMM_DEVICE_CUDA, .n_sm = SM, .mem_bw = 4.8e12};
+    const spmm_device_t  device  = device_of();
     const spmm_pattern_t pattern = pattern_of(windows);
-    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
-                                    .c_type  = SPMM_R_32F,
-                                    .compute = SPMM_COMPUTE_32F_FAST_TF32,
-                                    .layout  = SPMM_LAYOUT_ROW,
-                                    .n       = n};
+    const spmm_problem_t problem = problem_of(n);
     spmm_cost_term_t     terms[SPMM_COST_TERMS];
     const int            count = spmmi_bittcf_terms(&pattern, &problem, &device, terms);
 
@@ -99,4 +111,20 @@ static void test_narrow(void **state)
     check(count_of(WIDE, 127, "chain"), BLOCKS + 1.5 * (BLOCKS + 0.5));
 }
 
-SPMM_TESTS(test_rounds, test_chain, test_narrow);
+/* What fits constants to the terms fits them to the cost. */
+static void test_sum(void **state)
+{
+    const spmm_engine_ops_t *engine  = spmmi_engine_find("bittcf");
+    const spmm_device_t      device  = device_of();
+    const spmm_pattern_t     pattern = pattern_of(RESIDENT);
+
+    for (int64_t n = 1; n <= 128; n *= 2) {
+        const spmm_problem_t problem = problem_of(n);
+        spmm_cost_term_t     terms[SPMM_COST_TERMS];
+        const int            count = engine->terms(&pattern, &problem, &device, terms);
+
+        check(spmmi_gpu_sum_s(terms, count), engine->cost(&pattern, &problem, &device));
+    }
+}
+
+SPMM_TESTS(test_rounds, test_chain, test_narrow, test_sum);
