@@ -190,6 +190,13 @@ def leading(seen, what, is_row, rows, columns):
     return ld
 
 
+def expect_place(seen, what, on_gpu):
+    """A ValueError where an array lies elsewhere than the context computes."""
+    if seen.on_gpu != on_gpu:
+        here, there = ("GPU" if gpu else "host" for gpu in (seen.on_gpu, on_gpu))
+        raise ValueError(f"{what} lies on the {here}, but the context computes on the {there}")
+
+
 def ranges(seen, what, length, dtypes, on_gpu=None):
     """Check a one-dimensional array without gaps of `length` (None: any); returns its address."""
     if seen.dtype not in dtypes:
@@ -203,9 +210,8 @@ def ranges(seen, what, length, dtypes, on_gpu=None):
     if seen.address % (_BYTES[seen.dtype] // (2 if seen.dtype[0] == "c" else 1)):
         raise ValueError(f"{what} begins at an address that is no multiple of the size of a "
                          "number: copy it")
-    if on_gpu is not None and seen.on_gpu != on_gpu and seen.shape[0]:
-        raise ValueError(f"{what} lies on the {'GPU' if seen.on_gpu else 'host'}, but the context "
-                         f"computes on the {'GPU' if on_gpu else 'host'}")
+    if on_gpu is not None and seen.shape[0]:
+        expect_place(seen, what, on_gpu)
     return seen.address
 
 

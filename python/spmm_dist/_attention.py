@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse attention in one operation."""
-from ._arrays import empty_like, leading, quick_key, stream_of, view
+from ._arrays import empty_like, expect_place, leading, quick_key, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
 from ._library import encoded, ffi, fill, lib, whole
@@ -72,9 +72,8 @@ class Attention(Resource):
         rows = info.local_cols if with_columns else info.local_rows
         if seen.dtype != self.mask.dtype:
             raise TypeError(f"{name} holds {seen.dtype}, but the mask {self.mask.dtype}")
-        if seen.on_gpu != on_gpu and rows:
-            raise ValueError(f"{name} lies on the {'GPU' if seen.on_gpu else 'host'}, but the "
-                             f"context computes on the {'GPU' if on_gpu else 'host'}")
+        if rows:
+            expect_place(seen, name, on_gpu)
         ld = leading(seen, name, True, rows, width)
         if not gaps and rows > 1 and ld != width:
             raise ValueError(f"{name} has gaps between its rows: copy it")

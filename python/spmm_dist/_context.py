@@ -88,9 +88,7 @@ class Context(Handle):
         # As long as the library waits for a rank at set-up.
         self._patience = options.timeout_s and options.timeout_s + _GRACE_S
         yield f"check={bool(check)}"
-        status = lib.spmm_context_create_f(comm.py2f(), options, self._cell)
-        if status:
-            raise error(status)
+        check(lib.spmm_context_create_f(comm.py2f(), options, self._cell))
         self._comm = comm.Dup()
         self._info = None
         self.rank, self.size = self.info.rank, self.info.size

@@ -181,11 +181,12 @@ class Matrix(Resource):
         ----------
         ctx : Context
         path : str or path
-            Matrix Market, also gzipped, binary CSR or DLMC's ``.smtx``, told by its content.
+            Matrix Market, also gzipped, binary CSR, PETSc's binary format or DLMC's ``.smtx``, told
+            by its content.
         dtype : str or dtype
             "auto": float64, complex128 where the file is complex.
         seed : int
-            of the values of ``.csr`` files, which have none
+            of the values of a ``.csr`` or ``.smtx`` file without values
 
         Raises
         ------
@@ -254,8 +255,8 @@ class Matrix(Resource):
 
     def drop_entries(self):
         """Free columns and values, of which plans have what they need.  Local, for all ranks to
-        call: plans work on, but new ones, `csr`, `write` and `update_values` raise
-        `ArgumentError`."""
+        call: plans work on, but new ones, masks, `csr`, `write`, `scale` and `update_values`
+        raise `ArgumentError`."""
         self._context._call(lib.spmm_matrix_drop_entries, self._pointer)
 
     @collective

@@ -6,7 +6,7 @@ import typing
 
 import numpy as np
 
-from ._arrays import empty_like, leading, quick_key, ranges, stream_of, view
+from ._arrays import empty_like, expect_place, leading, quick_key, ranges, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
 from ._library import TYPES, choice, encoded, ffi, fill, lib, text, type_name, whole
@@ -73,7 +73,8 @@ class Plan(Resource):
     cover : {"auto", "rows", "both"}
         Rows of B travel, or the fewest rows of B and partial rows of C.
     halo_type : dtype or str
-        Rows of B travel rounded to this type: "16f" or "16bf" of FP32, "32f" of FP64.
+        Rows of B travel rounded to this type: "float16" or "bfloat16" of float32, "float32" of
+        float64.
     profile : bool
         Time the phases of every product, for `stats`, `timeline` and `plot`.
     no_autotune : bool
@@ -83,7 +84,8 @@ class Plan(Resource):
     graph : bool
         Capture products in CUDA graphs.
     exact_nonfinite : bool
-        Engines that multiply zeros that fill up blocks are left out.
+        Where B holds Inf or NaN, C has what the entries of A make of them: engine "cusparse" is
+        left out.
 
     Raises
     ------
@@ -160,10 +162,8 @@ class Plan(Resource):
         seen = view(x, what)
         if seen.dtype != dtype:
             raise TypeError(f"{what} holds {seen.dtype}, but the plan multiplies {dtype}")
-        if seen.on_gpu != self._context._on_gpu and rows:
-            raise ValueError(
-                f"{what} lies on the {'GPU' if seen.on_gpu else 'host'}, but the context computes "
-                f"on the {'GPU' if self._context._on_gpu else 'host'}")
+        if rows:
+            expect_place(seen, what, self._context._on_gpu)
         return seen, leading(seen, what, self._is_row, rows, columns)
 
     def _take(self, x, what):

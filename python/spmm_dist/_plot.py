@@ -8,7 +8,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from xml.sax.saxutils import escape
 
 # Hues tell ranks apart, and ranks beyond take them again; phases have greys and browns.
@@ -41,16 +40,14 @@ class Picture:
                 out.write(text)
             return
         path = os.path.realpath(path)
-        out = tempfile.NamedTemporaryFile(dir=os.path.dirname(path), suffix=".tmp", delete=False)
+        part = f"{path}.{os.getpid()}.tmp"
         try:
-            with out:
+            with open(part, "wb") as out:
                 out.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(out.name, 0o666 & ~mask)
-            os.replace(out.name, path)
+            os.replace(part, path)
         except BaseException:
-            os.unlink(out.name)
+            if os.path.exists(part):
+                os.unlink(part)
             raise
 
 
@@ -307,8 +304,9 @@ def main(arguments=None):
                 "most 512 ranks and 2^26 rows and columns")
     try:
         picture = draw(report)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return f"spmm_dist_plot: {source} is no report of spmm_dist --json: it is not whole"
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return (f"spmm_dist_plot: {source} is no report of spmm_dist --json: it is not whole "
+                f"({type(error).__name__}: {error})")
     try:
         if target == "-":
             sys.stdout.write(str(picture))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sampled dense-dense products."""
-from ._arrays import empty_like, leading, ranges, stream_of, view
+from ._arrays import empty_like, expect_place, leading, ranges, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
 from ._library import TYPES, encoded, ffi, fill, lib, type_name, whole
@@ -80,9 +80,8 @@ class Sddmm(Resource):
         for one, what, rows in zip(seen, "XY", (info.local_rows, info.local_cols)):
             if one.dtype != self.mask.dtype:
                 raise TypeError(f"{what} holds {one.dtype}, but the mask {self.mask.dtype}")
-            if one.on_gpu != on_gpu and rows:
-                raise ValueError(f"{what} lies on the {'GPU' if one.on_gpu else 'host'}, but the "
-                                 f"context computes on the {'GPU' if on_gpu else 'host'}")
+            if rows:
+                expect_place(one, what, on_gpu)
             lds.append(leading(one, what, True, rows, k))
         if S is None:
             if beta != 0:

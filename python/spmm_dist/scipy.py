@@ -326,8 +326,10 @@ def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **option
         operator, X, tol=tol, verbosityLevel=verbosityLevel, **options)
 
     def wrapped(given):
-        if given is None or not callable(given):
-            return None if given is None else Operator(given)
+        if given is None:
+            return None
+        if not callable(given):
+            return Operator(given)
 
         def preconditioned(block):
             made = failed = None

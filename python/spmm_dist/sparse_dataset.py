@@ -6,6 +6,15 @@ from ._collective import collective, expect
 from ._matrix import Matrix
 
 
+def _rows_of_square(A):
+    if expect(A, Matrix, "A").shape[0] != A.shape[1]:
+        raise ValueError(f"the matrix has {A.shape[0]} rows and {A.shape[1]} columns: it needs as "
+                         "many")
+    if A.dtype == "bfloat16":
+        raise TypeError("NumPy has no bfloat16")
+    return A.csr()
+
+
 @collective
 def repartitioned(A, partition="metis", **options):
     """A square matrix with its rows where a partition wants them, renumbered so that each rank
@@ -28,13 +37,8 @@ def repartitioned(A, partition="metis", **options):
     order : numpy.ndarray
         the row of A that each of them was
     """
-    ctx = expect(A, Matrix, "A").context
-    if A.shape[0] != A.shape[1]:
-        raise ValueError(f"the matrix has {A.shape[0]} rows and {A.shape[1]} columns: it needs as "
-                         "many")
-    if A.dtype == "bfloat16":
-        raise TypeError("NumPy has no bfloat16")
-    indptr, indices, data = A.csr()
+    indptr, indices, data = _rows_of_square(A)
+    ctx = A.context
     yield f"of object {A._number}"
     with A.plan(1, partition=partition, no_autotune=True, **options) as plan:
         order = plan.layout.C.global_row
@@ -61,14 +65,14 @@ def normalised(A):
     Parameters
     ----------
     A : Matrix
-        Its values are not used; D has the entries in each row of A + I.
+        Square; not of type bfloat16.  Its values are not used; D has the entries in each row of A + I.
 
     Returns
     -------
     Matrix
         of the same type
     """
-    indptr, indices, data = expect(A, Matrix, "A").csr()
+    indptr, indices, data = _rows_of_square(A)
     yield f"of object {A._number}"
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) + A.info.first_row
     own = np.arange(A.info.local_rows) + A.info.first_row

@@ -281,7 +281,3 @@ def test_one_rank_is_wrong(s, name):
             assert f"rank {rank}" in str(caught.value)
     for _ in range(2):  # all ranks go on, in step
         assert np.array_equal(s.plan @ s.B, s.plan @ s.B)
-
-
-def test_enough():
-    assert len(CALLS) + len(OF_TORCH) > 120
