@@ -72,7 +72,10 @@ static double multiply(spmm_plan_t *plan, void *B, void *C, const double *host_B
     check(spmm_stream_synchronize(ctx, NULL));
     check(spmm_buffer_copy(ctx, host_C, C, sizeof(double) * ROWS_PER_RANK * COLUMNS));
     for (int i = 0; i < ROWS_PER_RANK * COLUMNS; i++) {
-        worst = fmax(worst, fabs(host_C[i] - scale * eigenvalue[i % COLUMNS] * host_B[i]));
+        const double error = fabs(host_C[i] - scale * eigenvalue[i % COLUMNS] * host_B[i]);
+
+        /* NaN, which fmax() and MPI_MAX may drop, counts as infinite. */
+        worst = error <= worst ? worst : error < HUGE_VAL ? error : HUGE_VAL;
     }
     MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return worst;

@@ -36,7 +36,7 @@ static double compare(const spmm_matrix_t *A, const spmm_matrix_info_t *my, cons
                 sum += product;
                 size += fabs(product);
             }
-            worst = fmax(worst, fabs(C[i * COLUMNS + j] - sum) / size);
+            worst = larger(worst, fabs(C[i * COLUMNS + j] - sum) / size);
         }
     }
     reduce_all(&worst, 1, MPI_MAX);

@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     for (int64_t k = 0; k < ROWS_PER_RANK * COLUMNS; k++) {
         const double l = 2.0 - 2.0 * cos((double)(k % COLUMNS + 1) * pi / (double)(rows + 1));
 
-        error = fmax(error, fabs(host_C[k] - l * l * host_B[k]));
+        error = larger(error, fabs(host_C[k] - l * l * host_B[k]));
     }
     reduce_all(&error, 1, MPI_MAX);
     if (info.rank == 0) {

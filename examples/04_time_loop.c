@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     for (int64_t k = 0; k < size; k++) {
         const double exact = factor[k % STATES] * initial(my.first_row + k / STATES, k % STATES);
 
-        error = fmax(error, fabs(host[k] - exact));
+        error = larger(error, fabs(host[k] - exact));
     }
     reduce_all(&error, 1, MPI_MAX);
     if (rank == 0) {

@@ -102,7 +102,7 @@ static double filter_error(const double *before, const double *after, double c, 
         const int    mode = k / COLUMNS;
         const double l    = laplacian_eigenvalue(&GRID, mode % NX + 1, mode / NX + 1, 1);
 
-        worst   = fmax(worst, fabs(after[k] - chebyshev(DEGREE, (l - c) / e) * before[k]));
+        worst   = larger(worst, fabs(after[k] - chebyshev(DEGREE, (l - c) / e) * before[k]));
         largest = fmax(largest, fabs(after[k]));
     }
     return worst / largest;

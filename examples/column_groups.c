@@ -2,7 +2,8 @@
 /** @file column_groups.c
  *  Two groups of ranks have a copy of A each and multiply half of the columns: every group has a
  *  communicator, and so a context, of its own.  Where a group is a node, products send nothing over
- *  the network; the price is memory for the copies.  Column j of B is an eigenvector of A.
+ *  the network; the price is memory for the copies.  Groups that share a node name their GPUs by option
+ *  cuda_device: a context counts its own ranks alone.  Column j of B is an eigenvector of A.
  *
  *      mpirun -n 4 column_groups
  */
@@ -51,7 +52,7 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < count; i++) {
         const double value = laplacian_eigenvalue(&grid, first + (int)(i % n) + 1, 1, 1);
 
-        error = fmax(error, fabs(host[count + i] - value * host[i]));
+        error = larger(error, fabs(host[count + i] - value * host[i]));
     }
     reduce_all(&error, 1, MPI_MAX);
     if (rank == 0) {

@@ -20,6 +20,12 @@ static inline void check(spmm_status_t status)
     }
 }
 
+/* The larger of two errors, where NaN is infinite: fmax() and MPI_MAX may drop it. */
+static inline double larger(double a, double b)
+{
+    return b <= a ? a : b < HUGE_VAL ? b : HUGE_VAL;
+}
+
 /* Zeroed host memory; never NULL, also for ranks without rows. */
 static inline void *allocate(int64_t count, size_t size)
 {

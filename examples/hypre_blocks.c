@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         results[1] -= MPI_Wtime();
         check(spmm_execute(plan, columns, 1.0, data_of(B), ld, 0.0, data_of(C), ld, NULL));
         results[1] += MPI_Wtime();
-        results[0] = fmax(results[0], compare(parcsr_of(ij), B, C, columns, &seconds));
+        results[0] = larger(results[0], compare(parcsr_of(ij), B, C, columns, &seconds));
         results[2] += seconds;
     }
     reduce_all(results, 3, MPI_MAX);

@@ -111,8 +111,8 @@ static inline double compare(hypre_ParCSRMatrix *parcsr, hypre_ParVector *B, hyp
         hypre_ParCSRMatrixMatvec(1.0, parcsr, x, 0.0, y);
         *seconds += MPI_Wtime();
         for (HYPRE_Int i = 0; i < rows; i++) {
-            error = fmax(error,
-                         fabs(data_of(y)[i] - data_of(C)[(size_t)j * (size_t)apart + (size_t)i]));
+            error = larger(error,
+                           fabs(data_of(y)[i] - data_of(C)[(size_t)j * (size_t)apart + (size_t)i]));
         }
     }
     hypre_ParVectorDestroy(x);

@@ -114,7 +114,7 @@ static double residuals(basis_t *b, const double *theta)
     block_gram(rows, M, W, W, Q, squares);
     reduce_all(squares, M * M, MPI_SUM);
     for (int j = 0; j < WANTED; j++) {
-        worst = fmax(worst, sqrt(squares[j * M + j]));
+        worst = larger(worst, sqrt(squares[j * M + j]));
     }
     return worst;
 }
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 
     double *exact = laplacian_eigenvalues(&grid);
     for (int j = 0; j < WANTED; j++) {
-        error = fmax(error, fabs(theta[j] - exact[j]));
+        error = larger(error, fabs(theta[j] - exact[j]));
     }
     if (rank == 0) {
         printf("%lld rows: %d steps in %.3f s, %.3f s of it products; residual %.1e; smallest "

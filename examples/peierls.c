@@ -183,7 +183,7 @@ int main(int argc, char **argv)
     check(spmm_buffer_copy(ctx, image, other, bytes));
     ritz_values(rows, host, image, value);
     for (int k = 0; k < WANTED; k++) {
-        error = fmax(error, fabs(value[k] + c - known[k]));
+        error = larger(error, fabs(value[k] + c - known[k]));
         if (rank == 0) {
             printf("eigenvalue %d: %.12f, known %.12f\n", k, value[k] + c, known[k]);
         }

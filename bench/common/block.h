@@ -92,9 +92,6 @@ struct bench_program {
     int64_t     width[BENCH_WIDTHS];
     int         n_widths;
     bool        is_wrong; /**< a C was, to be set by run() */
-
-    spmm_status_t (*one)(const bench_operands_t *o, const spmm_problem_t *problem, const char *name,
-                         bool *is_wrong); /**< of bench_block_widths() */
 };
 
 /** Read @p arguments, which end with NULL, start MPI and the GPU, print the titles and run each
@@ -104,10 +101,6 @@ int bench_block_main(bench_program_t *program, char **arguments);
 /** Print the error of the device's environment and clear it.  @return 3, or 0 for SPMM_OK */
 int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
                        spmm_status_t status);
-
-/** A run(): program->one with FP16 operands of each width, and a problem that has the facts of the
- *  pattern; it sets *is_wrong where a C was. */
-int bench_block_widths(const spmm_device_t *device, const char *path, bench_program_t *program);
 
 /** Enqueue one product on the stream that is timed. */
 typedef spmm_status_t (*bench_product_t)(void *self);

@@ -79,36 +79,6 @@ int bench_block_main(bench_program_t *program, char **arguments)
     return code;
 }
 
-int bench_block_widths(const spmm_device_t *device, const char *path, bench_program_t *program)
-{
-    spmm_csr_t     block   = {0};
-    spmm_pattern_t pattern = {0};
-    spmm_status_t  status  = bench_block_read(device->env, path, SPMM_R_16F, &block);
-
-    if (status == SPMM_OK) {
-        status = spmmi_pattern_scan(device->env, &block, &pattern);
-    }
-    for (int w = 0; w < program->n_widths && status == SPMM_OK; w++) {
-        const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
-                                        .c_type  = SPMM_R_16F,
-                                        .compute = SPMM_COMPUTE_32F,
-                                        .layout  = SPMM_LAYOUT_ROW,
-                                        .n       = program->width[w],
-                                        .pattern = &pattern};
-        bench_operands_t     o;
-
-        status = bench_operands_open(device, &block, problem.n, &o);
-        if (status == SPMM_OK) {
-            status = program->one(&o, &problem, bench_block_name(path), &program->is_wrong);
-        }
-        bench_operands_close(&o);
-    }
-    spmmi_pattern_free(&pattern);
-    spmmi_csr_free(&block);
-    return status == SPMM_OK ? program->is_wrong
-                             : bench_block_failed(program->name, path, device, status);
-}
-
 /** Events around each product, and what the times are kept in. */
 typedef struct {
     spmm_event_t **mark; /**< [2 * iterations] before and after each */

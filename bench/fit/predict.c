@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 
     if (code != 0) {
         (void)fprintf(stderr, "usage: bench_predict [--terms] [--rates COPY,GATHER,...] "
-                              "64f|32f|32f-fast-tf32|16f|16bf|64c|32c|"
+                              "64f|32f|32f-fast-tf32|16f|16bf|64f-col|32f-col|64c|32c|"
                               "32c-fast-tf32 N,N,... FILE...\n");
         return code;
     }

@@ -30,9 +30,4 @@ spmm_status_t ladder_host_create(spmm_env_t *env, const spmm_csr_t *block, ladde
 spmm_status_t ladder_host_merge(spmm_env_t *env, const ladder_host_t *from, ladder_host_t *host);
 void          ladder_host_free(ladder_host_t *host);
 
-/** C [n_rows x n] += A * B [n_cols x n], row-major, from the arrays as a kernel reads them; not of
- *  LADDER_MERGED. */
-void ladder_host_multiply(const ladder_host_t *host, int32_t n_rows, int32_t n_cols, int64_t n,
-                          const double *B, double *C);
-
 #endif /* LADDER_TILES_H */

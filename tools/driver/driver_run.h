@@ -9,14 +9,7 @@
 enum { DRIVER_NAME = 64 };
 
 /** Parts of an execute, as spmm_plan_stats_t has them; TOTAL is wall time of the driver. */
-typedef enum {
-    DRIVER_PACK,
-    DRIVER_EXCHANGE,
-    DRIVER_LOCAL,
-    DRIVER_HALO,
-    DRIVER_TOTAL,
-    DRIVER_PHASES
-} driver_phase_t;
+enum { DRIVER_PACK, DRIVER_EXCHANGE, DRIVER_LOCAL, DRIVER_HALO, DRIVER_TOTAL, DRIVER_PHASES };
 
 /** Over ranks, of the median over iterations; seconds, NaN where it was not measured. */
 typedef struct {
