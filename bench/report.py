@@ -104,7 +104,8 @@ def how_fast():
     wide = [r["to_allgather"] for r in rows("scaling_32f.tsv", set="strong", ranks=4)]
     text = (f"**How fast.** A product on one NVIDIA H100 is {min(full):.1f} to {max(full):.1f} "
             "times as fast as the fastest cuSPARSE algorithm in FP32 and FP64 and "
-            f"{min(means['16f']):.1f} to {max(means['16f']):.1f} times in FP16 as cuSPARSE is in FP32, on four H100 "
+            f"{min(means['16f']):.1f} to {max(means['16f']):.1f} times in FP16 as cuSPARSE is in "
+            "FP32, on four H100 "
             f"{min(wide):.1f} to {max(wide):.0f} times as fast as NCCL allgather + cuSPARSE "
             "([measurements](#measurements)).")
     return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)

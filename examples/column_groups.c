@@ -2,8 +2,8 @@
 /** @file column_groups.c
  *  Two groups of ranks have a copy of A each and multiply half of the columns: every group has a
  *  communicator, and so a context, of its own.  Where a group is a node, products send nothing over
- *  the network; the price is memory for the copies.  Groups that share a node name their GPUs by option
- *  cuda_device: a context counts its own ranks alone.  Column j of B is an eigenvector of A.
+ *  the network; the price is memory for the copies.  Groups that share a node name their GPUs by
+ *  option cuda_device: a context counts its own ranks alone.  Column j of B is an eigenvector of A.
  *
  *      mpirun -n 4 column_groups
  */

@@ -88,7 +88,9 @@ class Context(Handle):
         # As long as the library waits for a rank at set-up.
         self._patience = options.timeout_s and options.timeout_s + _GRACE_S
         yield f"check={bool(check)}"
-        check(lib.spmm_context_create_f(comm.py2f(), options, self._cell))
+        status = lib.spmm_context_create_f(comm.py2f(), options, self._cell)
+        if status:
+            raise error(status)
         self._comm = comm.Dup()
         self._info = None
         self.rank, self.size = self.info.rank, self.info.size

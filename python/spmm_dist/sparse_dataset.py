@@ -65,7 +65,8 @@ def normalised(A):
     Parameters
     ----------
     A : Matrix
-        Square; not of type bfloat16.  Its values are not used; D has the entries in each row of A + I.
+        Square; not of type bfloat16.  Its values are not used; D has the entries in each row of
+        A + I.
 
     Returns
     -------
