@@ -394,7 +394,7 @@ refused() {
 # nodes_step NODES EXECUTES [NAME=VALUE...]: NCCL takes equal parts of the ranks for nodes of their
 # own, so that sockets join them; so does the library, for what it does between nodes.
 nodes_step() {
-    local way each=$((ranks / $1)) ways=("--cover both" "--cover both --op t" "--halo-type 16bf")
+    local way each=$((ranks / $1)) ways=("--op t" "--halo-type 16bf")
     # shellcheck disable=SC2016
     local nodes=(mpirun --bind-to none -n "$ranks" -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=lo
         bash -c 'export NCCL_HOSTID=node$((OMPI_COMM_WORLD_RANK * $1 / OMPI_COMM_WORLD_SIZE))
@@ -402,7 +402,7 @@ nodes_step() {
     local product=("$driver" --device cuda --generate "rmat:scale=16,degree=16" --type 32f
         --columns 128 --warmup 1 --iterations 5 --verify)
     check "${nodes[@]}" "${product[@]}" --transport nccl
-    [ "$each" = 1 ] || ways+=("--levels node" "--levels node --cover both")
+    [ "$each" = 1 ] || ways+=("--levels node")
     for way in "${ways[@]}"; do
         # shellcheck disable=SC2086
         check "${nodes[@]}" "${product[@]}" --transport nccl --ranks-per-node "$each" $way

@@ -53,7 +53,6 @@ static spmm_status_t cut_graph(const spmm_matrix_t *A, const spmm_partition_opti
         spmm_partition_options_t chosen = *options;
         spmm_status_t            status;
 
-        chosen.covers = false; /* rows of B are what is compared */
         if (!candidates[c]->built) {
             continue;
         }

@@ -16,9 +16,6 @@ typedef struct {
     /** Borrowed: rows are parted by nodes first and then by the ranks of each, so that few cross
      *  the network.  NULL: all ways between ranks are alike. */
     const spmm_nodes_t *nodes;
-    /** With nodes: least covers of the entries between them are to be small, not rows of B alone.
-     *  METIS: hubs.h; others make no difference. */
-    bool covers;
 } spmm_partition_options_t;
 
 /** METIS's own for k-way partitions (METIS_OPTION_UFACTOR 30). */

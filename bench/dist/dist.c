@@ -43,7 +43,6 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.reorder                        = v->reorder;
     o.schedule                       = v->schedule;
     o.chunks                         = v->chunks;
-    o.cover                          = v->cover;
     o.executes                       = c->bench->options.executes;
     o.graph                          = v->graph;
     o.profile                        = !v->graph;

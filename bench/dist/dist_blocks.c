@@ -86,9 +86,7 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
     spmm_plan_t        *parts  = &blocks->parts;
     spmm_env_t         *env    = plan->env;
     spmm_block_t        joined = {.nnz = 0};
-    spmm_plan_options_t only   = SPMM_PLAN_OPTIONS_INIT; /* rows of B travel */
 
-    only.cover = "rows";
     /* Dealt anew, since the plan keeps no CSR of its blocks. */
     *blocks = (dist_blocks_t){.parts = {.env       = plan->env,
                                         .device    = plan->device,
@@ -108,7 +106,7 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
     } else {
         map_again(b, env, &plan->cols, &parts->cols);
     }
-    dist_must(b, spmmi_plan_make_blocks(parts, &only), "the blocks of the baselines");
+    dist_must(b, spmmi_plan_make_blocks(parts), "the blocks of the baselines");
     dist_must(b, spmmi_plan_join(parts, &joined), "a baseline");
     blocks->needed = joined.csr;
     spmmi_free(joined.source);

@@ -22,7 +22,7 @@ void dist_print_help(FILE *out)
         "the\n"
         "                       file's without its ending, or the spec with - for : and ,\n"
         "  --variant LIST       a plan to time: auto, or any of engine=, transport=, schedule=,\n"
-        "                       chunks=, reorder=, cover=, graph=1 and event=1 (streams wait\n"
+        "                       chunks=, reorder=, graph=1 and event=1 (streams wait\n"
         "                       for each other's events, no halo block waits itself) with commas\n"
         "                       between; may be given again [auto]\n"
         "  --engine, --transport, --schedule, --reorder NAME, --graph\n"
@@ -66,8 +66,6 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
         v->chunks = value[0] - '0';
     } else if (strcmp(key, "reorder") == 0) {
         v->reorder = value;
-    } else if (strcmp(key, "cover") == 0) {
-        v->cover = value;
     } else if (strcmp(key, "graph") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
         v->graph = value[0] == '1';
     } else if (strcmp(key, "event") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {

@@ -14,7 +14,7 @@ enum { DIST_MANY = 64, DIST_TEXT = 512 };
 typedef struct {
     char        text[DIST_TEXT]; /**< the strings below point into it */
     const char *name;            /**< as given; the column `variant` */
-    const char *engine, *transport, *schedule, *reorder, *cover;
+    const char *engine, *transport, *schedule, *reorder;
     int         chunks; /**< 0: the plan chooses */
     bool        graph;
     bool        event; /**< the halo block waits for an event, not itself */

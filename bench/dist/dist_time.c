@@ -222,8 +222,8 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
     double              comm, local, halo, shorter;
 
     own->overlap = own->comm_ms = own->own_ms = own->rest_ms = NAN;
-    if (!plan->choice.travels || plan->cover.plan != NULL ||
-        plan->choice.schedule->blockset != SPMM_BLOCKSET_SPLIT || plan->stats.chunks != 1) {
+    if (!plan->choice.travels || plan->choice.schedule->blockset != SPMM_BLOCKSET_SPLIT ||
+        plan->stats.chunks != 1) {
         return;
     }
     comm         = dist_time_own(b, run_exchange, &p);

@@ -39,7 +39,7 @@ typedef struct {
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and chunks are then chosen by the model
-                                       alone, covers by name alone.  Name engine, reorder, chunks
+                                       alone.  Name engine, reorder, chunks
                                        and levels to not depend on calibrated rates either */
     int            profile;       /**< local unless with graph; nonzero: time the phases of every
                                        execute (for stats) */
@@ -84,22 +84,13 @@ typedef struct {
                                       both nodes, and on from rank to rank there; op T adds sums for
                                       a row on the node that sends them.  NULL or "auto": on CPUs
                                       what is predicted to be faster, on GPUs flat */
-    const char *cover;  /**< what travels.  "rows": rows of B (op T: partial rows of C); "both": for
-                             each pair of nodes, or with levels "flat" of ranks on different nodes,
-                             on one node of all ranks, the fewest rows of B and partial rows of C
-                             that serve all entries between them (least cover).  Entries with
-                             a row of the other kind move to the other rank, so new values come by
-                             spmm_matrix_update_values() alone.  Not for reproducible plans and
-                             option graph.  NULL or "auto": "both" on CPUs of several nodes where it
-                             is predicted to take less than 0.92 of the time between them, unless no
-                             row moves to another rank; else "rows" */
     spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
                                 FP32, 32F where it is in FP64.  Half the bytes, and in C a further
                                 error of up to u |A| |B| of the entries whose row of B
                                 travels, u = 2^-11 for 16F, 2^-8 for 16BF, 2^-24 for 32F; elements
                                 beyond the type's range become Inf, and below its normal ones lose
-                                more.  Op N, not for reproducible plans and transport "nccl-push";
-                                partial rows of C are not rounded.  AUTO: as they are */
+                                more.  Op N, not for reproducible plans and transport "nccl-push".
+                                AUTO: as they are */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
@@ -107,7 +98,7 @@ typedef struct {
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
             SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0,       \
-            SPMM_TYPE_AUTO, 0, NULL, NULL, SPMM_TYPE_AUTO                                          \
+            SPMM_TYPE_AUTO, 0, NULL, SPMM_TYPE_AUTO                                                \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;
@@ -184,8 +175,8 @@ SPMM_API spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const v
  *  @param[in] values  [local_nnz] of the matrix's type, in the order of
  *                     spmm_matrix_update_values(), memory of the context's device, read until
  *                     @p stream has passed this point
- *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep", entries have moved (cover
- *          "both"), or op T or H of a plan is reproducible: values would have to travel */
+ *  @return SPMM_ERR_UNSUPPORTED when the partition is not "keep", or op T or H of a plan
+ *          is reproducible: values would have to travel */
 SPMM_API spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values,
                                                spmm_stream_t stream);
 
@@ -287,9 +278,6 @@ typedef struct {
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
     spmm_flow_t within, between;      /**< what travels within nodes, and between them */
     const char *levels;               /**< "flat" or "node"; static storage */
-    const char *cover;     /**< "rows" or "both": rows are then those of both kinds; static
-                                  storage */
-    int64_t     moved_nnz; /**< entries that a cover has moved, of all ranks */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */
@@ -323,8 +311,7 @@ SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *r
  *  reproducible, to which rows of C of other ranks they add.  Collective.
  *  @param[out] rows  [halo_rows of spmm_plan_stats_t; where they are rows of C: mirror_rows]
  *                    original indices, rank after rank, ascending for each; may be NULL where there
- *                    are none
- *  @return SPMM_ERR_UNSUPPORTED with cover "both", whose halo rows are of B and of C */
+ *                    are none */
 SPMM_API spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows);
 
 /** Print, on the calling rank, every engine, transport and number of chunks with its predicted

@@ -38,11 +38,6 @@ typedef struct {
                                                   owners */
     spmm_flow_t node_between;              /**< each row once for a node that needs it, dealt out
                                                   over the ranks of both nodes */
-    spmm_flow_t cover_between;             /**< rows of B or partial rows of C, whichever are
-                                                  fewest for each pair of ranks (least cover) */
-    spmm_flow_t cover_node_between;        /**< the same for each pair of nodes, dealt out; both on
-                                                  the partition of plans that may have a cover,
-                                                  which METIS makes without regard to hubs */
 } spmm_scale_info_t;
 
 /** Part A for options->ranks ranks and count what they would exchange.  On contexts of one rank;

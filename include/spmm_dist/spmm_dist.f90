@@ -97,7 +97,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 160_c_size_t
+    integer(c_size_t) :: struct_size = 152_c_size_t
     integer(c_int) :: op = 0
     integer(c_int) :: layout = 0
     integer(c_int) :: compute = 0
@@ -120,7 +120,6 @@ module spmm_dist
     integer(c_int) :: b_type = 0
     integer(c_int) :: reproducible = 0
     type(c_ptr) :: levels = c_null_ptr
-    type(c_ptr) :: cover = c_null_ptr
     integer(c_int) :: halo_type = 0
   end type
 
@@ -143,7 +142,7 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_stats_t
-    integer(c_size_t) :: struct_size = 392_c_size_t
+    integer(c_size_t) :: struct_size = 376_c_size_t
     type(c_ptr) :: engine = c_null_ptr
     type(c_ptr) :: halo_engine = c_null_ptr
     type(c_ptr) :: transport = c_null_ptr
@@ -180,8 +179,6 @@ module spmm_dist
     type(spmm_flow_t) :: within = spmm_flow_t()
     type(spmm_flow_t) :: between = spmm_flow_t()
     type(c_ptr) :: levels = c_null_ptr
-    type(c_ptr) :: cover = c_null_ptr
-    integer(c_int64_t) :: moved_nnz = 0_c_int64_t
   end type
 
   type, bind(c) :: spmm_scale_options_t
@@ -195,14 +192,12 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_scale_info_t
-    integer(c_size_t) :: struct_size = 264_c_size_t
+    integer(c_size_t) :: struct_size = 168_c_size_t
     type(c_ptr) :: partition = c_null_ptr
     integer(c_int) :: nodes = 0
     type(spmm_flow_t) :: flat_within = spmm_flow_t()
     type(spmm_flow_t) :: flat_between = spmm_flow_t()
     type(spmm_flow_t) :: node_between = spmm_flow_t()
-    type(spmm_flow_t) :: cover_between = spmm_flow_t()
-    type(spmm_flow_t) :: cover_node_between = spmm_flow_t()
   end type
 
   type, bind(c) :: spmm_span_t

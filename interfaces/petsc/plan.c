@@ -178,7 +178,7 @@ static PetscErrorCode follow_parts(Mat mat, spmmi_state_t *state, PetscBool chan
 
     PetscFunctionBegin;
     for (int op = 0; op < SPMMI_OPS; op++) {
-        local = local && (state->plans[op].plan == NULL || state->plans[op].local);
+        local = local && (state->plans[op].plan == NULL || !state->plans[op].moves);
     }
     if (!local) {
         PetscCall(is_on_any_rank(mat, changed, &changed));
@@ -256,7 +256,6 @@ static PetscErrorCode create_plan(spmmi_state_t *state, spmm_op_t op, PetscInt c
     SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));
     p->columns = columns;
     p->moves   = strcmp(stats.partition, "keep") != 0 ? PETSC_TRUE : PETSC_FALSE;
-    p->local   = !p->moves && strcmp(stats.cover, "rows") == 0 ? PETSC_TRUE : PETSC_FALSE;
     if (!p->moves) {
         PetscFunctionReturn(0);
     }

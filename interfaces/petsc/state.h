@@ -20,8 +20,7 @@ enum { SPMMI_NAME = 256 };
 typedef struct {
     spmm_plan_t *plan;
     PetscInt     columns; /* of one execute, at most */
-    PetscBool    local;   /* it takes new values of this rank alone */
-    PetscBool    moves;   /* the plan has other rows than PETSc: */
+    PetscBool    moves;   /* the plan has other rows than PETSc: values travel; */
     void        *B, *C;   /* b_rows and c_rows of them, of so many columns; else NULL */
     int64_t      b_rows, c_rows;
 } spmmi_plan_t;

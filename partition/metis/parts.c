@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/nodes.h"
 #include "partition/metis/call.h"
-#include "partition/metis/hubs.h"
 #include "partition/partitioners.h"
 
 /* Refining for volume looks at neighbours of neighbours, and takes 4 times as long as for the cut
@@ -276,31 +275,7 @@ static spmm_status_t cut_nodes(spmm_env_t *env, const cut_t *all, const spmm_met
     return call_metis(env, &cut, graph, in->node);
 }
 
-/* Into nodes and these into ranks; for covers without regard to hubs between nodes. */
-static spmm_status_t cut_twice(spmm_env_t *env, const cut_t *all, const spmm_metis_graph_t *graph,
-                               inner_t *in, real_t *share, idx_t *part)
-{
-    spmm_metis_graph_t rest = {0}, whole = *graph;
-    const bool         drop   = all->options->covers && spmmi_metis_has_hubs(graph);
-    spmm_status_t      status = SPMM_OK;
-
-    if (drop) {
-        status = spmmi_metis_drop_hubs(&env->err, graph, all->options->nodes->count, &rest);
-    }
-    if (status == SPMM_OK) {
-        whole.vwgt = drop ? rest.vwgt : graph->vwgt;
-        status     = cut_nodes(env, all, rest.n_edges > 0 ? &rest : &whole, in, share);
-    }
-    if (status == SPMM_OK && drop) {
-        status = spmmi_metis_deal_hubs(&env->err, graph, all->options->nodes, rest.vwgt, in->node);
-    }
-    if (status == SPMM_OK) {
-        status = cut_inside(env, all, &whole, in, part);
-    }
-    spmmi_free_all(rest.xadj, rest.adjncy, rest.vwgt);
-    return status;
-}
-
+/* Into nodes and these into ranks. */
 static spmm_status_t nodes_first(spmm_env_t *env, const cut_t *all, const spmm_metis_graph_t *graph,
                                  idx_t *part)
 {
@@ -318,7 +293,10 @@ static spmm_status_t nodes_first(spmm_env_t *env, const cut_t *all, const spmm_m
             spmmi_fail_memory(&env->err, graph->n_vertices, sizeof *part, "the parts METIS makes");
     }
     if (status == SPMM_OK) {
-        status = cut_twice(env, all, graph, &in, share, part);
+        status = cut_nodes(env, all, graph, &in, share);
+    }
+    if (status == SPMM_OK) {
+        status = cut_inside(env, all, graph, &in, part);
     }
     spmmi_metis_graph_free(&in.sub);
     spmmi_free_all(in.node, in.place, in.part, share);

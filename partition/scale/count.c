@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file count.c
- *  Rows between ranks, or between nodes and dealt out over their ranks; without and with covers. */
+ *  Rows between ranks, or between nodes and dealt out over their ranks. */
 #include "base/alloc.h"
 #include "base/nodes.h"
 #include "base/sort.h"
-#include "partition/cover/pairs.h"
 #include "partition/scale/scale.h"
 
 /* A count under way.  Units are ranks, or nodes. */
@@ -13,30 +12,20 @@ typedef struct {
     spmm_scale_tally_t *tally; /* [SPMM_WAYS] */
     bool                nodes;
     uint64_t            units;
-    uint64_t           *sends; /* [2 * ranks^2 / 64] bit from * ranks + to: there is a message of
-                                  rows of B, and behind these: of partial rows of C */
+    uint64_t           *sends; /* [ranks^2 / 64] bit from * ranks + to: there is a message */
 } count_t;
-
-/* Entries between nodes, sorted by the pair of their units, in the order of A within each. */
-typedef struct {
-    int64_t   n, n_pairs;
-    uint64_t *pair;  /* [n] unit of the column * units + that of the row, then [n_pairs] */
-    int64_t  *ptr;   /* [n_pairs + 1] */
-    int64_t  *entry; /* [n] row << 32 | column: one rank has less than 2^31 of each */
-} entries_t;
 
 static int unit_of(const count_t *c, int rank)
 {
     return c->nodes ? c->scale->nodes.node[rank] : rank;
 }
 
-/* Rows go from one rank to another, in one message with all of their kind that do. */
-static void add(count_t *c, int from, int to, int64_t rows, bool partials)
+/* Rows go from one rank to another, in one message with all that do. */
+static void add(count_t *c, int from, int to, int64_t rows)
 {
-    const int64_t       ranks = c->scale->ranks;
-    spmm_scale_tally_t *t     = &c->tally[spmmi_nodes_way(&c->scale->nodes, from, to)];
-    const int64_t       pair  = (partials ? ranks * ranks : 0) + from * ranks + to;
-    const uint64_t      bit   = (uint64_t)1 << (pair & 63);
+    spmm_scale_tally_t *t    = &c->tally[spmmi_nodes_way(&c->scale->nodes, from, to)];
+    const int64_t       pair = (int64_t)from * c->scale->ranks + to;
+    const uint64_t      bit  = (uint64_t)1 << (pair & 63);
 
     if (rows == 0) {
         return;
@@ -66,13 +55,13 @@ static int rank_of(const spmm_nodes_t *nodes, int node, int other, int lane)
 
 /* Rows go from one unit to another.  Those of nodes are dealt out evenly over as many pairs of
  * ranks as the smaller node has ranks: exchange/levels/lanes.c. */
-static void deal(count_t *c, int from, int to, int64_t rows, bool partials)
+static void deal(count_t *c, int from, int to, int64_t rows)
 {
     const spmm_nodes_t *nodes = &c->scale->nodes;
     int                 lanes;
 
     if (!c->nodes) {
-        add(c, from, to, rows, partials);
+        add(c, from, to, rows);
         return;
     }
     lanes =
@@ -81,7 +70,7 @@ static void deal(count_t *c, int from, int to, int64_t rows, bool partials)
         const int turn = (lane + from + to) % lanes;
 
         add(c, rank_of(nodes, from, to, lane), rank_of(nodes, to, from, lane),
-            rows * (turn + 1) / lanes - rows * turn / lanes, partials);
+            rows * (turn + 1) / lanes - rows * turn / lanes);
     }
 }
 
@@ -117,11 +106,11 @@ static void add_needs(count_t *c, const uint64_t *key, int64_t n, int64_t *rows)
         if (from != to && c->nodes) {
             rows[(uint64_t)from * c->units + (uint64_t)to]++;
         } else if (from != to) {
-            add(c, from, to, 1, false);
+            add(c, from, to, 1);
         }
     }
     for (uint64_t pair = 0; c->nodes && pair < c->units * c->units; pair++) {
-        deal(c, (int)(pair / c->units), (int)(pair % c->units), rows[pair], false);
+        deal(c, (int)(pair / c->units), (int)(pair % c->units), rows[pair]);
     }
 }
 
@@ -144,91 +133,6 @@ static spmm_status_t count_rows(count_t *c)
     return status;
 }
 
-/* Count, or with @p out list, the entries whose row and column are on different nodes. */
-static int64_t scan(const count_t *c, entries_t *out)
-{
-    const spmm_scale_t  *s = c->scale;
-    const spmm_matrix_t *A = s->A;
-    int64_t              n = 0;
-
-    for (int32_t i = 0; i < A->n_rows; i++) {
-        for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-            const int to = s->row_part[i], from = s->col_part[A->col_idx[k]];
-
-            if (spmmi_nodes_share(&s->nodes, from, to)) {
-                continue;
-            }
-            if (out != NULL) {
-                out->pair[n]  = (uint64_t)unit_of(c, from) * c->units + (uint64_t)unit_of(c, to);
-                out->entry[n] = (int64_t)i << 32 | A->col_idx[k];
-            }
-            n++;
-        }
-    }
-    return n;
-}
-
-/* Where the entries of each pair begin. */
-static spmm_status_t list_pairs(spmm_env_t *env, entries_t *e)
-{
-    e->n_pairs = 0;
-    for (int64_t k = 0; k < e->n; k++) {
-        e->n_pairs += k == 0 || e->pair[k] != e->pair[k - 1];
-    }
-    if (SPMM_NEW(e->ptr, e->n_pairs + 1) == NULL) {
-        return spmmi_fail_memory(&env->err, e->n_pairs + 1, sizeof *e->ptr, "pairs of nodes");
-    }
-    for (int64_t k = 0, p = 0; k < e->n; k++) {
-        if (k == 0 || e->pair[k] != e->pair[p - 1]) {
-            e->pair[p]  = e->pair[k];
-            e->ptr[p++] = k;
-        }
-    }
-    e->ptr[e->n_pairs] = e->n;
-    return SPMM_OK;
-}
-
-/* Rows of B and partial rows of C are two exchanges, each with messages of its own. */
-static void add_pair(void *user, uint64_t pair, const spmm_cover_pair_t *found)
-{
-    count_t  *c    = user;
-    const int from = (int)(pair / c->units), to = (int)(pair % c->units);
-
-    deal(c, from, to, found->rows, false);
-    deal(c, from, to, found->partials, true);
-}
-
-static spmm_status_t count_covers(count_t *c)
-{
-    const spmm_matrix_t *A      = c->scale->A;
-    spmm_env_t          *env    = A->env;
-    entries_t            e      = {.n = scan(c, NULL)};
-    spmm_status_t        status = SPMM_OK;
-
-    SPMM_NEW(e.pair, e.n);
-    SPMM_NEW(e.entry, e.n);
-    if (e.pair == NULL || e.entry == NULL) {
-        status = spmmi_fail_memory(&env->err, e.n, 2 * sizeof *e.pair, "entries between nodes");
-    } else {
-        (void)scan(c, &e);
-        status = spmmi_sort_u64_with(env, e.pair, e.entry, e.n);
-    }
-    if (status == SPMM_OK) {
-        status = list_pairs(env, &e);
-    }
-    if (status == SPMM_OK) {
-        const spmm_cover_entries_t all = {.n_pairs = e.n_pairs,
-                                          .pair    = e.pair,
-                                          .ptr     = e.ptr,
-                                          .entry   = e.entry,
-                                          .n_cols  = (int32_t)A->n_cols};
-
-        status = spmmi_cover_pairs(&env->err, &all, add_pair, c, NULL);
-    }
-    spmmi_free_all(e.pair, e.ptr, e.entry);
-    return status;
-}
-
 static spmm_status_t alloc_tally(const spmm_scale_t *s, spmm_scale_tally_t *t)
 {
     if (SPMM_NEW_ZERO(t->rows_in, 4 * (int64_t)s->ranks) == NULL) {
@@ -241,10 +145,10 @@ static spmm_status_t alloc_tally(const spmm_scale_t *s, spmm_scale_tally_t *t)
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, bool nodes, bool covers,
+spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, bool nodes,
                                 spmm_scale_tally_t tally[SPMM_WAYS])
 {
-    const int64_t words = (2 * (int64_t)scale->ranks * scale->ranks + 63) / 64;
+    const int64_t words = ((int64_t)scale->ranks * scale->ranks + 63) / 64;
     count_t       c     = {.scale = scale,
                            .tally = tally,
                            .nodes = nodes,
@@ -257,7 +161,7 @@ spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, bool nodes, bool cove
     if (SPMM_NEW_ZERO(c.sends, words) == NULL) {
         return spmmi_fail_memory(&scale->A->env->err, words, sizeof *c.sends, "pairs of ranks");
     }
-    status = covers ? count_covers(&c) : count_rows(&c);
+    status = count_rows(&c);
     spmmi_free(c.sends);
     return status;
 }

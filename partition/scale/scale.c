@@ -7,7 +7,6 @@
 #include "base/nodes.h"
 #include "base/sort.h"
 #include "partition/metis/call.h"
-#include "partition/metis/hubs.h"
 #include "partition/metis/parts.h"
 #include "partition/partitioners.h"
 
@@ -33,7 +32,6 @@ static spmm_status_t cut_rows(spmm_scale_t *s, const spmm_partition_options_t *o
         for (int64_t i = 0; i < A->n_rows && status == SPMM_OK; i++) {
             s->row_part[i] = (int32_t)part[i];
         }
-        s->has_hubs = spmmi_nodes_have_levels(options->nodes) && spmmi_metis_has_hubs(&graph);
     }
     spmmi_free(part);
     spmmi_metis_graph_free(&graph);

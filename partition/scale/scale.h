@@ -13,7 +13,6 @@ typedef struct {
     spmm_nodes_t         nodes;               /**< of the ranks, owned */
     int32_t             *row_part, *col_part; /**< [A->rows], [A->cols] ranks, owned */
     const char          *method;              /**< partitioner; static */
-    bool                 has_hubs;            /**< with option covers the parts may be others */
 } spmm_scale_t;
 
 /** Rows and messages of each rank in one exchange. */
@@ -29,13 +28,11 @@ spmm_status_t spmmi_scale_create(const spmm_matrix_t *A, int ranks, int ranks_pe
                                  spmm_scale_t *scale);
 void          spmmi_scale_free(spmm_scale_t *scale);
 
-/** Count.  Local.  Covers and rows of nodes are counted between nodes alone: what is
- *  within is not set.
+/** Count.  Local.  Rows of nodes are counted between nodes alone: what is within is not set.
  *  @param[in]  nodes   rows travel once for each node that needs them, not for each rank
- *  @param[in]  covers  as few rows of B and partial rows of C as cover the entries of each pair
  *  @param[out] tally  [SPMM_WAYS] release each with spmmi_scale_tally_free(), also after a
  *                     failure */
-spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, bool nodes, bool covers,
+spmm_status_t spmmi_scale_count(const spmm_scale_t *scale, bool nodes,
                                 spmm_scale_tally_t tally[SPMM_WAYS]);
 void          spmmi_scale_tally_free(spmm_scale_tally_t *tally);
 

@@ -70,8 +70,6 @@ class Plan(Resource):
         The same bits for any number of ranks, partition and transport.
     levels : {"auto", "flat", "node"}
         Rows go straight to ranks, or over the network once to each node and on within it.
-    cover : {"auto", "rows", "both"}
-        Rows of B travel, or the fewest rows of B and partial rows of C.
     halo_type : dtype or str
         Rows of B travel rounded to this type: "float16" or "bfloat16" of float32, "float32" of
         float64.
@@ -100,8 +98,7 @@ class Plan(Resource):
                  partition="keep", objective=None, imbalance=0.0, engine="auto",
                  transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
                  reorder="auto", executes=0, schedule="auto", chunks=0, graph=False,
-                 exact_nonfinite=False, reproducible=False, levels="auto", cover="auto",
-                 halo_type="auto"):
+                 exact_nonfinite=False, reproducible=False, levels="auto", halo_type="auto"):
         pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
         options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
@@ -118,7 +115,7 @@ class Plan(Resource):
         options.partition, options.objective = word(partition), word(objective)
         options.engine, options.transport = word(engine), word(transport)
         options.reorder, options.schedule = word(reorder), word(schedule)
-        options.levels, options.cover, options.chunks = word(levels), word(cover), chunks
+        options.levels, options.chunks = word(levels), chunks
         options.halo_type = TYPES[type_name(halo_type)]
         options.imbalance, options.seed, options.executes = imbalance, seed, executes
         options.deterministic, options.profile = bool(deterministic), bool(profile)
@@ -274,8 +271,7 @@ class Plan(Resource):
         Raises
         ------
         UnsupportedError
-            where the partition is not "keep", with cover "both", and for op "t" and "h" of a
-            reproducible plan
+            where the partition is not "keep", and for op "t" and "h" of a reproducible plan
         """
         seen = view(values, "values")
         address = ranges(seen, "values", self.matrix.info.local_nnz, (self.matrix.dtype,),

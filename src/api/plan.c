@@ -228,11 +228,6 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
     }
     spmmi_error_clear(&plan->env->err);
-    if (plan->cover.plan != NULL) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
-                          "new values of one plan cannot reach the entries that its cover has "
-                          "moved to other ranks: use spmm_matrix_update_values()");
-    }
     SPMM_TRY(
         spmmi_check_block(plan, "values", values, spmmi_matrix_local_nnz(plan->A), plan->ab_type));
     return spmmi_plan_take_values(plan, values, stream);

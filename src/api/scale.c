@@ -73,11 +73,11 @@ static spmm_flow_t sum_up(const spmm_scale_tally_t *t, int ranks, int64_t row_by
 }
 
 /* @p within NULL: not counted */
-static spmm_status_t count(const spmm_scale_t *scale, bool nodes, bool covers, int64_t row_bytes,
+static spmm_status_t count(const spmm_scale_t *scale, bool nodes, int64_t row_bytes,
                            spmm_flow_t *within, spmm_flow_t *between)
 {
     spmm_scale_tally_t tally[SPMM_WAYS];
-    spmm_status_t      status = spmmi_scale_count(scale, nodes, covers, tally);
+    spmm_status_t      status = spmmi_scale_count(scale, nodes, tally);
 
     if (status == SPMM_OK) {
         *between = sum_up(&tally[SPMM_BETWEEN], scale->ranks, row_bytes);
@@ -90,20 +90,8 @@ static spmm_status_t count(const spmm_scale_t *scale, bool nodes, bool covers, i
     return status;
 }
 
-static spmm_status_t count_all(const spmm_scale_t *scale, bool covers, int64_t row_bytes,
-                               spmm_scale_info_t *info)
-{
-    if (covers) {
-        SPMM_TRY(count(scale, false, true, row_bytes, NULL, &info->cover_between));
-        return count(scale, true, true, row_bytes, NULL, &info->cover_node_between);
-    }
-    SPMM_TRY(count(scale, false, false, row_bytes, &info->flat_within, &info->flat_between));
-    return count(scale, true, false, row_bytes, NULL, &info->node_between);
-}
-
-/* @p part  of plans without a cover; where those with one part otherwise it is done again */
 static spmm_status_t part_and_count(spmm_matrix_t *A, const spmm_scale_options_t *o,
-                                    spmm_partition_options_t *part, int64_t n,
+                                    const spmm_partition_options_t *part, int64_t n,
                                     spmm_scale_info_t *info)
 {
     const int64_t row_bytes = n * (int64_t)spmm_type_size(A->type);
@@ -113,15 +101,10 @@ static spmm_status_t part_and_count(spmm_matrix_t *A, const spmm_scale_options_t
 
     info->partition = scale.method;
     if (status == SPMM_OK) {
-        status = count_all(&scale, false, row_bytes, info);
-    }
-    if (status == SPMM_OK && scale.has_hubs) {
-        part->covers = true;
-        spmmi_scale_free(&scale);
-        status = spmmi_scale_create(A, o->ranks, o->ranks_per_node, o->partition, part, &scale);
+        status = count(&scale, false, row_bytes, &info->flat_within, &info->flat_between);
     }
     if (status == SPMM_OK) {
-        status = count_all(&scale, true, row_bytes, info);
+        status = count(&scale, true, row_bytes, NULL, &info->node_between);
     }
     spmmi_scale_free(&scale);
     return status;

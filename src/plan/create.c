@@ -46,8 +46,7 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     spmm_partition_options_t options = {.objective = o->objective,
                                         .imbalance = o->imbalance,
                                         .seed      = o->seed,
-                                        .nodes     = spmmi_nodes_have_levels(nodes) ? nodes : NULL,
-                                        .covers    = spmmi_cover_may(plan, o)};
+                                        .nodes     = spmmi_nodes_have_levels(nodes) ? nodes : NULL};
     const double             start   = spmmi_now();
     spmm_matrix_t           *A       = plan->A;
     spmm_layout_map_t       *of_rows = plan->flips ? &plan->cols : &plan->rows;
@@ -70,12 +69,6 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     return SPMM_OK;
 }
 
-/* Those that the cover was made for. */
-static const char *levels_of(const spmm_plan_t *plan)
-{
-    return plan->cover.nodes ? "node" : "flat";
-}
-
 /* Which rows this rank has. */
 static spmm_status_t make_layout(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -87,37 +80,15 @@ static spmm_status_t make_layout(spmm_plan_t *plan, const spmm_plan_options_t *o
 /* All that moves rows of B to those who need them. */
 static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    spmm_plan_options_t mine  = *o;
-    const double        start = spmmi_now();
+    const double start = spmmi_now();
 
     enter_stage(plan, "the halo plan");
     SPMM_TRY(spmmi_plan_flip(plan));
-    SPMM_TRY(spmmi_plan_make_blocks(plan, o));
+    SPMM_TRY(spmmi_plan_make_blocks(plan));
     spmmi_plan_unflip(plan);
     enter_stage(plan, "the set-up of the exchange");
-    mine.levels = plan->cover.chosen ? levels_of(plan) : o->levels;
-    SPMM_TRY(spmmi_plan_make_exchange(plan, &mine));
+    SPMM_TRY(spmmi_plan_make_exchange(plan, o));
     spmmi_log(plan->env, "blocks, halo and exchange made in %.6f s", spmmi_now() - start);
-    return SPMM_OK;
-}
-
-/* The plan of the entries that a cover moves. */
-static spmm_status_t make_moved(spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
-    spmm_plan_options_t mine  = *o;
-    const double        start = spmmi_now();
-
-    mine.op        = plan->op == SPMM_OP_N ? SPMM_OP_T : SPMM_OP_N;
-    mine.partition = "keep";
-    mine.schedule  = "overlap";
-    mine.chunks    = 1;
-    mine.levels    = levels_of(plan);
-    mine.cover     = "rows";
-    mine.halo_type = SPMM_TYPE_AUTO; /* of op N alone, and then these are sums */
-    mine.c_type    = plan->b_parts == 2 ? o->c_type : spmmi_accum_type(plan->c_type);
-    SPMM_TRY(spmmi_plan_build(plan->shared, plan->cover.A, plan->n / plan->b_parts, &mine,
-                              &plan->cover.plan));
-    spmmi_log(plan->env, "plan of the entries moved made in %.6f s", spmmi_now() - start);
     return SPMM_OK;
 }
 
@@ -129,7 +100,6 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     enter_stage(plan, "the choice of engine and schedule");
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
-    SPMM_TRY(plan->cover.chosen ? make_moved(plan, o) : SPMM_OK);
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
 }
 
@@ -214,7 +184,6 @@ void spmmi_plan_free(spmm_plan_t *plan)
     if (plan == NULL) {
         return;
     }
-    spmmi_plan_free(plan->cover.plan);
     (void)spmmi_plan_wait_idle(plan); /* an error of that work was its user's to see */
     spmmi_plan_end_waits(plan);
     unlink_from_matrix(plan);
@@ -233,6 +202,5 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_layout_map_free(&plan->rows);
     spmmi_partition_free(&plan->partition);
     spmmi_plan_unflip(plan);
-    spmmi_cover_free(&plan->cover);
     spmmi_free(plan);
 }

@@ -104,7 +104,7 @@ static spmm_status_t execute(spmm_plan_t *plan, const spmm_operands_t *x)
     return finish(plan, x, stream, status);
 }
 
-static spmm_status_t execute_one(spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const uint32_t      begun  = plan->exchange.begun;
     const spmm_status_t status = execute(plan, x);
@@ -113,70 +113,13 @@ static spmm_status_t execute_one(spmm_plan_t *plan, const spmm_operands_t *x)
     return status;
 }
 
-/* Both exchanges at once: cover/cover.h.  Where the one outside fails before the other has had its
- * turn, ranks wait for the rows of that all the same. */
-static spmm_status_t execute_around(spmm_plan_t *plan, const spmm_operands_t *x)
-{
-    const uint32_t begun = plan->exchange.begun, missed = plan->exchange.missed;
-    spmm_plan_t   *moved = plan->cover.plan;
-    spmm_status_t  status;
-
-    moved->rest     = plan;
-    moved->run_rest = execute_one;
-    status          = execute_one(moved, x);
-    if (status != SPMM_OK && plan->exchange.begun == begun && plan->exchange.missed == missed) {
-        (void)execute_one(plan, x);
-    }
-    return status;
-}
-
-/* One after the other: the copies of column-major blocks that one plan makes would not see what the
- * other has written.  Ranks wait for the second also where the first has failed. */
-static spmm_status_t execute_both(spmm_plan_t *plan, const spmm_operands_t *x)
-{
-    const spmm_status_t status = execute_one(plan, x);
-    spmm_operands_t     y      = *x;
-
-    y.beta = (spmm_scalar_t){.re = 1.0};
-    return spmmi_first_failure(status, execute_one(plan->cover.plan, &y));
-}
-
-static spmm_status_t execute_covered(spmm_plan_t *plan, const spmm_operands_t *x)
-{
-    return (plan->layout == SPMM_LAYOUT_ROW ? execute_around : execute_both)(plan, x);
-}
-
-/* Sums of both plans are in the buffer of the first, which is its own until they are in C. */
-static spmm_status_t execute_into_sum(spmm_plan_t *plan, const spmm_operands_t *x)
-{
-    const spmm_operands_t y = spmmi_plan_into_sum(plan, x);
-
-    SPMM_TRY(execute_covered(plan, &y));
-    SPMM_TRY(spmmi_plan_store_sum(plan, x));
-    return spmmi_plan_mark(plan, 0, SPMM_MARK_DONE, x->stream);
-}
-
-spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
-{
-    if (plan->cover.plan == NULL) {
-        return execute_one(plan, x);
-    }
-    return (x->c_type != spmmi_accum_type(x->c_type) ? execute_into_sum : execute_covered)(plan, x);
-}
-
 void spmmi_plan_miss(spmm_plan_t *plan)
 {
     plan->exchange.missed += !plan->env->check; /* else all ranks refuse, perhaps other calls */
-    if (plan->cover.plan != NULL) {
-        spmmi_plan_miss(plan->cover.plan);
-    }
 }
 
 spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
 {
-    if (plan->cover.plan != NULL) {
-        SPMM_TRY(spmmi_plan_check_step(plan->cover.plan));
-    }
     if (plan->exchange.missed == plan->exchange.in_step || spmmi_plan_runs_alone(plan) ||
         plan->exchange.transport->sees_steps) {
         return SPMM_OK;
@@ -203,5 +146,5 @@ spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
                           -range[1], range[0]);
     }
     plan->exchange.in_step = plan->exchange.missed;
-    return plan->cover.plan == NULL ? SPMM_OK : spmmi_plan_resync(plan->cover.plan);
+    return SPMM_OK;
 }

@@ -159,7 +159,6 @@ static bool is_one_of(const char *name, const char *const words[])
 static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     static const char *const levels[] = {"flat", "node", NULL};
-    static const char *const covers[] = {"rows", "both", NULL};
     spmm_error_t            *err      = &plan->env->err;
 
     if (!spmmi_candidate_is_auto(o->schedule) && spmmi_schedule_find(o->schedule) == NULL) {
@@ -175,10 +174,6 @@ static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_option
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "there are no levels \"%.60s\"; there are flat, node, and auto",
                           o->levels);
-    }
-    if (!is_one_of(o->cover, covers)) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "there is no cover \"%.60s\"; there are rows, both, and auto", o->cover);
     }
     return SPMM_OK;
 }
@@ -208,8 +203,7 @@ static spmm_status_t compare(const spmm_plan_t *plan, const spmm_plan_options_t 
         spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
         spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
         spmmi_text("schedule", o->schedule), spmmi_whole("chunks", o->chunks),
-        spmmi_text("levels", o->levels), spmmi_text("cover", o->cover),
-        spmmi_whole("halo_type", o->halo_type));
+        spmmi_text("levels", o->levels), spmmi_whole("halo_type", o->halo_type));
 }
 
 spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)

@@ -8,7 +8,6 @@
  *      product/              what schedules are made of: passes over C, exchanges, their buffers
  *      schedule/             the schedules
  *      choose/               which of them runs, and in how many chunks
- *      cover/                entries that move, so that less travels: a plan of their own
  *      values/               new values of A
  *      report/               statistics, timeline, explanation
  *      sddmm/                a plan of its own, on blocks and exchange of this one
@@ -23,7 +22,6 @@
 #include "plan/block/block.h"
 #include "plan/capture.h"
 #include "plan/choose/choose.h"
-#include "plan/cover/cover.h"
 #include "plan/marks.h"
 #include "plan/product/edge.h"
 #include "plan/product/rows.h"
@@ -70,11 +68,6 @@ struct spmm_plan {
     spmm_plan_choice_t   choice;
     spmm_plan_timing_t   timing;
     spmm_plan_values_t   values;
-    spmm_plan_cover_t    cover;
-    /** Borrowed, and how it runs: this plan is of entries that a cover has moved, and the product
-     *  of that plan takes the place of the local block.  NULL: of this plan's own. */
-    spmm_plan_t *rest;
-    spmm_status_t (*run_rest)(spmm_plan_t *rest, const spmm_operands_t *x);
 
     spmm_captures_t  *captures;     /**< owned; NULL: executes are not captured */
     const char       *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
@@ -120,8 +113,7 @@ static inline spmm_problem_t spmmi_plan_problem(const spmm_plan_t *plan, spmm_ty
  *  where the whole sum is finite. */
 static inline spmm_type_t spmmi_plan_sum_type(const spmm_plan_t *plan, spmm_blockset_t blockset)
 {
-    const bool whole =
-        !plan->cover.chosen && (plan->exchange.alone || blockset != SPMM_BLOCKSET_SPLIT);
+    const bool whole = plan->exchange.alone || blockset != SPMM_BLOCKSET_SPLIT;
 
     return whole ? plan->c_type : spmmi_accum_type(plan->c_type);
 }

@@ -62,7 +62,7 @@ class Usage(unittest.TestCase):
             self.refused(*option, *pair, says=f"--convert takes no {found}, ")
         for option in (("--matrix", "a.mtx"), ("--verify",), pair):
             self.refused("--doctor", *option, says=f"--doctor takes no {option[0]}, ")
-        for option in (("--op", "t"), ("--verify",), ("--cover", "both"), ("--iterations", "1")):
+        for option in (("--op", "t"), ("--verify",), ("--levels", "node"), ("--iterations", "1")):
             self.refused(*SMALL[:2], "--scale", "8", *option,
                          says=f"--scale takes no {option[0]}, ")
 

@@ -121,8 +121,7 @@ class OfRuns(unittest.TestCase):
         """Lines between nodes, and the rows on either side of them."""
         for ranks, per_node, nodes in ((4, 2, 2), (3, 2, 2), (4, 1, 4), (2, 8, 1)):
             root, report = self.check("--generate", "rmat:scale=8,degree=8", "--levels", "flat",
-                                      "--ranks-per-node", str(per_node), "--cover", "rows",
-                                      ranks=ranks)
+                                      "--ranks-per-node", str(per_node), ranks=ranks)
             traffic = report["picture"]["traffic"]
             self.assertEqual(len([x for x in root.iter(SVG + "line") if x.get("class") == "node"]),
                              2 * (nodes - 1))

@@ -126,15 +126,15 @@ class Ways(unittest.TestCase):
         self.assertIn(": passed", result.out)
         return result.out, report
 
-    def test_covers(self):
-        rows = self.check("--cover", "rows", "--levels", "node")[1]
-        out, both = self.check("--cover", "both", "--levels", "node")
-        self.assertIn(", cover both, levels node\n", out)
-        self.assertEqual((rows["cover"], both["cover"]), ("rows", "both"))
-        self.assertLess(both["between_nodes"]["rows_total"], rows["between_nodes"]["rows_total"])
+    def test_levels(self):
+        flat = self.check("--levels", "flat")[1]
+        out, node = self.check("--levels", "node")
+        self.assertIn(", levels node\n", out)
+        self.assertEqual((flat["levels"], node["levels"]), ("flat", "node"))
+        self.assertLess(node["between_nodes"]["rows_total"], flat["between_nodes"]["rows_total"])
 
     def test_halo_type(self):
-        exact, half = (self.check("--type", "32f", "--cover", "rows", "--levels", "flat", *more)[1]
+        exact, half = (self.check("--type", "32f", "--levels", "flat", *more)[1]
                        for more in ((), ("--halo-type", "16bf")))
         self.assertEqual(2 * half["between_nodes"]["bytes_total"],
                          exact["between_nodes"]["bytes_total"])

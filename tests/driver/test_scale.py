@@ -11,40 +11,29 @@ RMAT = ("--generate", "rmat:scale=9,degree=6", "--columns", "24", "--type", "32f
 @unittest.skipUnless(harness.has_json(), "built without cJSON")
 class Scale(unittest.TestCase):
     def test_as_a_run(self):
-        """What is predicted for four ranks is what four count, by each way and by auto's covers."""
-        names = {("rows", "flat"): "flat", ("rows", "node"): "node", ("both", "flat"): "cover",
-                 ("both", "node"): "cover-node"}
-        for per_node, ways in ((1, (("rows", "flat"), ("both", "flat"))), (2, tuple(names))):
+        """What is predicted for four ranks is what four count, by each way and by auto's."""
+        for per_node, ways in ((1, ("auto", "flat")), (2, ("auto", "flat", "node"))):
             nodes = ("--ranks-per-node", str(per_node), "--partition", "metis")
             result, predicted = harness.run_json("--scale", "4", *RMAT, *nodes)
             self.assertEqual(result.code, 0, result)
             rows = {r["exchange"]: r["between_nodes"] for r in predicted["cases"][0]["rows"]}
-            for cover, levels in ("auto", "auto"), *ways:
-                _, counted = harness.run_json(*RMAT, *nodes, "--cover", cover, "--levels", levels,
-                                              ranks=4)
-                took = counted["cover"], counted["levels"]
-                # Where auto declines a cover, plain rows are of the parts made for one.
-                if cover != "auto" or took[0] == "both" or per_node == 1:
-                    self.assertEqual(rows[names[took]], counted["between_nodes"], took)
-                self.assertIn(cover, ("auto", took[0]))
-                self.assertIn(levels, ("auto", took[1]))
+            for levels in ways:
+                _, counted = harness.run_json(*RMAT, *nodes, "--levels", levels, ranks=4)
+                self.assertEqual(rows[counted["levels"]], counted["between_nodes"])
+                self.assertIn(levels, ("auto", counted["levels"]))
 
     def test_table(self):
         result, report = harness.run_json("--scale", "8,64", *RMAT, "--partition", "block")
         self.assertEqual(result.code, 0, result)
         self.assertEqual([(c["ranks"], c["nodes"]) for c in report["cases"]], [(8, 1), (64, 8)])
         for case in report["cases"]:
-            self.assertEqual([r["exchange"] for r in case["rows"]],
-                             ["flat", "node", "cover", "cover-node"])
+            self.assertEqual([r["exchange"] for r in case["rows"]], ["flat", "node"])
         flows = [r["between_nodes"] for r in report["cases"][1]["rows"]]
-        flat, node, cover, both = (flow["rows_total"] for flow in flows)
-        self.assertLess(both, node)
+        flat, node = (flow["rows_total"] for flow in flows)
         self.assertLess(node, flat)
-        self.assertLess(cover, flat)
         self.assertLessEqual(flows[1]["messages_max"], 7)
-        printed = re.findall(r"^  (flat|node|cover|cover-node) +(\d+)", result.out, re.M)
-        self.assertEqual(printed[4:], [("flat", str(flat)), ("node", str(node)),
-                                       ("cover", str(cover)), ("cover-node", str(both))])
+        printed = re.findall(r"^  (flat|node) +(\d+)", result.out, re.M)
+        self.assertEqual(printed[2:], [("flat", str(flat)), ("node", str(node))])
 
     def test_refused(self):
         for args, code, words in (

@@ -54,6 +54,7 @@ gone 'use_fewer_ranks' 'partition "one"'
 gone 'cusparse-bell' 'Blocked-ELL of cuSPARSE: bell-2 to bell-32 of bench_ladder'
 gone 'merged2|halo-first' 'schedules overlap and merged, option chunks'
 gone 'reorder=rcm' 'orders none, affinity and sorted'
+gone '--cover\>|option cover|[a-z]\.cover\>|moved_nnz' 'rows of B travel, or sums with op T'
 gone 'binsparse' 'other formats of files, docs/reference/files.md'
 
 # Words of a notebook.

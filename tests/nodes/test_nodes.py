@@ -87,18 +87,15 @@ class Good(Case):
         for transport in transports:
             if not transport.startswith("mpi"):
                 continue  # GPUs are not divided among these nodes
-            for partition, op, levels, cover in (("metis", "t", "node", "rows"),
-                                                 ("ptscotch", "t", "flat", "both"),
-                                                 ("ptscotch", "n", "node", "both")):
-                with self.subTest(transport=transport, partition=partition, levels=levels,
-                                  cover=cover):
+            for partition, op, levels in (("metis", "t", "node"), ("ptscotch", "t", "flat"),
+                                          ("ptscotch", "n", "node")):
+                with self.subTest(transport=transport, partition=partition, levels=levels):
                     text = self.run_driver(
                         "--matrix", BIPS, "--transport", transport, "--partition", partition,
-                        "--op", op, "--levels", levels, "--cover", cover, "--iterations", "2",
-                        "--verify", "--device", "cpu")
+                        "--op", op, "--levels", levels, "--iterations", "2", "--verify", "--device",
+                        "cpu")
                     self.assertIn(": passed", text)
                     self.assertIn(f", levels {levels}\n", text)
-                    self.assertEqual(", cover both" in text, cover == "both")
 
     def run_program(self, name, test, seconds=180, **shape):
         """A test of tests/dist, which compares with FP64 references of its own."""
@@ -131,14 +128,12 @@ class Good(Case):
         shapes = itertools.product(range(1, 5), range(1, 5), range(2))
         for (count, ranks, _), (op, kind, layout, partition, chunks) in zip(shapes, mixed):
             levels = "node" if count > 1 and ranks > 1 else "flat"
-            cover = "rows" if op == "t" else "both"
             with self.subTest(count=count, ranks=ranks, op=op, kind=kind, layout=layout,
-                              partition=partition, chunks=chunks, cover=cover):
+                              partition=partition, chunks=chunks):
                 self.assertIn(": passed", self.run_driver(
                     "--matrix", BIPS, "--op", op, "--type", kind, "--layout", layout,
                     "--partition", partition, "--chunks", chunks, "--levels", levels,
-                    "--cover", cover, "--iterations", "2", "--verify", "--device", "cpu",
-                    count=count, ranks=ranks))
+                    "--iterations", "2", "--verify", "--device", "cpu", count=count, ranks=ranks))
 
     def test_slow_network(self):
         """What the context measures is the rate of the adapters, shared by the ranks of a node."""

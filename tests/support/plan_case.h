@@ -44,9 +44,8 @@ typedef struct {
     bool           narrow; /**< A from 32-bit indices, its arrays on the device */
 } product_t;
 
-/** The context of the cases, and plans of theirs whose covers moved entries. */
+/** The context of the cases. */
 extern spmm_context_t *ctx;
-extern int             plans_covered;
 /** Plans that were made. */
 extern int plans_made;
 

@@ -15,11 +15,6 @@ const char *test_context_levels(void)
     return ranks_per_node() > 0 ? "node" : NULL;
 }
 
-const char *test_context_cover(void)
-{
-    return getenv("SPMM_TEST_COVER");
-}
-
 void test_context_open(spmm_context_t **ctx)
 {
     spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;

@@ -13,8 +13,6 @@ void test_context_open(spmm_context_t **ctx);
 
 /** Option levels of plans: "node" where it does, else NULL. */
 const char *test_context_levels(void);
-/** Option cover of plans: SPMM_TEST_COVER, else NULL. */
-const char *test_context_cover(void);
 
 /** A matrix of one row and @p cols columns on each rank; the row's entry is 1 in column @p col. */
 spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,

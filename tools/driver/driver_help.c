@@ -63,7 +63,6 @@ static const char help_plan[] =
     "      --levels NAME        flat: rows go straight to the ranks that need them; node: once to "
     "each\n"
     "                             node, over all its ranks, and on within it\n"
-    "      --cover NAME         rows: rows of B travel; both: of B and of C, as few as can be\n"
     "      --halo-type TYPE     round rows of B that travel: 16f or 16bf of 32f, 32f of 64f\n"
     "      --nccl-ctas K        most thread blocks of an exchange over NCCL (default: NCCL's "
     "choice)\n"

@@ -174,7 +174,6 @@ static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
     add_int(root, "chunks", s->chunks, ok);
     add_text(root, "transport", s->transport != NULL ? s->transport : "", ok);
     add_text(root, "levels", s->levels != NULL ? s->levels : "", ok);
-    add_text(root, "cover", s->cover != NULL ? s->cover : "", ok);
 }
 
 /** time.NAME_ms is the largest over ranks; total_ms the median over iterations of the slowest. */

@@ -181,7 +181,6 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"schedule", 0, DRIVER_NAME, .to = &o->schedule},
         {"chunks", 0, DRIVER_INT, .to = &o->chunks, .most = 4},
         {"levels", 0, DRIVER_NAME, .to = &o->levels},
-        {"cover", 0, DRIVER_NAME, .to = &o->cover},
         {"halo-type", 0, DRIVER_WORD, .to = &o->halo_type, .words = tool_types},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = 64},
         {"ranks-per-node", 0, DRIVER_INT, .to = &o->ranks_per_node, .most = INT32_MAX},

@@ -40,7 +40,6 @@ typedef struct {
     spmm_op_t          op;
     spmm_layout_t      layout;
     const char        *levels;    /**< as the plan option */
-    const char        *cover;     /**< likewise */
     spmm_type_t        halo_type; /**< likewise */
     spmm_device_kind_t device;
     const char        *engine, *partition, *objective, *transport;

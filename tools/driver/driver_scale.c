@@ -14,9 +14,7 @@ static double part_of(int64_t part, int64_t whole)
 scale_way_t driver_scale_way(const spmm_scale_info_t *info, int way)
 {
     const scale_way_t ways[SCALE_WAYS] = {{"flat", &info->flat_between},
-                                          {"node", &info->node_between},
-                                          {"cover", &info->cover_between},
-                                          {"cover-node", &info->cover_node_between}};
+                                          {"node", &info->node_between}};
 
     return ways[way];
 }
@@ -25,8 +23,7 @@ static void print_case(FILE *out, int64_t ranks, const spmm_scale_info_t *info)
 {
     const spmm_flow_t *flat = &info->flat_between;
 
-    (void)fprintf(out,
-                  "\n%" PRId64 " ranks on %d nodes, partition %s, rows of B or C between nodes\n",
+    (void)fprintf(out, "\n%" PRId64 " ranks on %d nodes, partition %s, rows of B between nodes\n",
                   ranks, info->nodes, info->partition);
     (void)fprintf(out, "  %-10s %12s %6s %10s %6s %8s\n", "exchange", "rows", "bytes", "of a rank",
                   "bytes", "messages");

@@ -6,11 +6,11 @@
 #include "driver_progress.h"
 #include "driver_run.h"
 
-enum { SCALE_WAYS = 4, DRIVER_SCALE_NODE = 8 /**< ranks of a node, unless given */ };
+enum { SCALE_WAYS = 2, DRIVER_SCALE_NODE = 8 /**< ranks of a node, unless given */ };
 
 /** One way to exchange, and what crosses the network. */
 typedef struct {
-    const char        *exchange; /**< "flat", "node", "cover", "cover-node" */
+    const char        *exchange; /**< "flat", "node" */
     const spmm_flow_t *between;  /**< of the info */
 } scale_way_t;
 scale_way_t driver_scale_way(const spmm_scale_info_t *info, int way);

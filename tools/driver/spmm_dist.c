@@ -88,7 +88,6 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.schedule        = o->schedule;
     options.chunks          = (int)o->chunks;
     options.levels          = o->levels;
-    options.cover           = o->cover;
     options.halo_type       = o->halo_type;
     driver_progress_phase(progress, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);

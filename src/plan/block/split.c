@@ -20,11 +20,9 @@
 #include "plan/block/arrival.h"
 #include "plan/plan.h"
 
-/** Rows being dealt to the two blocks; what moves to other ranks is in neither. */
+/** Rows being dealt to the two blocks. */
 typedef struct {
     spmm_arrival_t in;
-    const bool    *moves; /**< [entries that arrive] of a cover; NULL: none */
-    int64_t        n_moved;
     int64_t        first, n_own; /**< columns of this rank */
     int64_t       *other_ptr;    /**< [rows.n_local + 1], owned: entries of the halo block */
     uint64_t      *need;         /**< [n_need], owned: columns of other ranks, ascending */
@@ -34,16 +32,6 @@ typedef struct {
 static bool is_own(const split_t *split, int64_t col)
 {
     return (uint64_t)(col - split->first) < (uint64_t)split->n_own;
-}
-
-static bool moves(const split_t *split, int64_t k)
-{
-    return split->moves != NULL && split->moves[k];
-}
-
-static bool is_other(const split_t *split, int64_t k)
-{
-    return !is_own(split, split->in.col[k]) && !moves(split, k);
 }
 
 /* Entries of the halo block before each row; one rank has none. */
@@ -64,7 +52,7 @@ static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
         int64_t other = 0;
 
         for (int64_t k = in->row_ptr[i]; k < in->row_ptr[i + 1]; k++) {
-            other += is_other(split, k);
+            other += !is_own(split, in->col[k]);
         }
         split->other_ptr[i + 1] = other;
     }
@@ -92,7 +80,7 @@ static spmm_status_t list_halo_columns(const spmm_plan_t *plan, split_t *split)
         int64_t at = split->other_ptr[i];
 
         for (int64_t k = in->row_ptr[i]; at < split->other_ptr[i + 1]; k++) {
-            if (is_other(split, k)) {
+            if (!is_own(split, in->col[k])) {
                 split->need[at++] = (uint64_t)in->col[k];
             }
         }
@@ -168,7 +156,7 @@ static void deal_row(const split_t *split, int32_t i, uint64_t *packed, spmm_blo
 
         if (is_own(split, col)) {
             packed[n_own++] = (uint64_t)(col - split->first) << 32 | (uint64_t)k;
-        } else if (!moves(split, start + k)) {
+        } else {
             packed[length + n_other++] =
                 (uint64_t)find(split->need, split->n_need, (uint64_t)col) << 32 | (uint64_t)k;
         }
@@ -200,14 +188,9 @@ static int64_t longest_row(const spmm_arrival_t *in, int32_t n)
 /* Where the rows of the two blocks begin. */
 static void begin_rows(const split_t *split, int32_t n, int64_t *local_ptr, int64_t *halo_ptr)
 {
-    int64_t moved = 0;
-
     for (int32_t i = 0; i <= n; i++) {
         halo_ptr[i]  = split->other_ptr[i];
-        local_ptr[i] = split->in.row_ptr[i] - split->other_ptr[i] - moved;
-        for (int64_t k = split->in.row_ptr[i]; k < split->in.row_ptr[i < n ? i + 1 : i]; k++) {
-            moved += moves(split, k);
-        }
+        local_ptr[i] = split->in.row_ptr[i] - split->other_ptr[i];
     }
 }
 
@@ -345,25 +328,19 @@ static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
                           " entries, more than 2^32 - 1; use more ranks",
                           plan->env->rank, nnz);
     }
-    split->moves   = plan->cover.partial;
-    split->n_moved = 0;
-    for (int64_t k = 0; k < nnz && split->moves != NULL; k++) {
-        split->n_moved += split->moves[k];
-    }
     SPMM_TRY(count_others(plan, split));
     SPMM_TRY(list_halo_columns(plan, split));
     n_other = split->other_ptr[plan->rows.n_local];
-    all     = plan->rows.keep && n_other == 0 && split->moves == NULL;
-    SPMM_TRY(alloc_block(plan, plan->rows.n_local, split->n_own, nnz - n_other - split->n_moved,
-                         &plan->blocks.local));
+    all     = plan->rows.keep && n_other == 0;
+    SPMM_TRY(
+        alloc_block(plan, plan->rows.n_local, split->n_own, nnz - n_other, &plan->blocks.local));
     SPMM_TRY(alloc_block(plan, all && plan->op == SPMM_OP_N ? 0 : plan->rows.n_local, split->n_need,
                          n_other, &plan->blocks.halo));
     if (all) {
         take_all(plan, split);
         return SPMM_OK;
     }
-    SPMM_TRY(deal_rows(plan, split));
-    return split->moves == NULL ? SPMM_OK : spmmi_cover_list(plan, &split->in);
+    return deal_rows(plan, split);
 }
 
 static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
@@ -388,7 +365,7 @@ static void drop_new_indices(spmm_plan_t *plan)
     plan->cols.new_index = plan->rows.new_index = NULL;
 }
 
-spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_t *o)
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
 {
     split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
     spmm_status_t status;
@@ -396,25 +373,15 @@ spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_
     status = spmmi_agree(plan->env, spmmi_arrival_receive_columns(plan, &split.in));
     drop_new_indices(plan);
     if (status == SPMM_OK) {
-        status = spmmi_cover_choose(plan, o, &split.in);
-    }
-    if (status == SPMM_OK) {
         status = spmmi_agree(plan->env, deal_columns(plan, &split));
     }
     spmmi_free(split.other_ptr);
     spmmi_arrival_drop_columns(&split.in); /* values take their room */
     if (status == SPMM_OK) {
-        status =
-            spmmi_agree(plan->env, spmmi_arrival_add_values(plan, !plan->cover.chosen, &split.in));
+        status = spmmi_agree(plan->env, spmmi_arrival_add_values(plan, true, &split.in));
     }
     if (status == SPMM_OK) {
         status = spmmi_agree(plan->env, finish_blocks(plan, &split.in));
-    }
-    if (status == SPMM_OK && plan->cover.chosen) {
-        const double start = spmmi_now();
-
-        status = spmmi_cover_send(plan, split.in.values);
-        spmmi_log(plan->env, "entries of the cover moved in %.6f s", spmmi_now() - start);
     }
     spmmi_arrival_free(&split.in);
     if (status == SPMM_OK) {

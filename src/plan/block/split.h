@@ -5,8 +5,7 @@
 
 #include "spmm_dist/plan.h"
 
-/** Choose the cover; fill csr and source of both blocks, plan->blocks.need and the halo plan, and
- *  plan->cover.A.  Collective, agreed. */
-spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan, const spmm_plan_options_t *options);
+/** Fill csr and source of both blocks, plan->blocks.need and the halo plan.  Collective, agreed. */
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
 
 #endif /* SPMM_PLAN_SPLIT_H */

@@ -162,13 +162,12 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
     return SPMM_OK;
 }
 
-/* A row-major copy of C takes its place, but not where the plan of a cover's entries adds up in it,
- * too. */
+/* A row-major copy of C takes its place. */
 spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, spmm_blockset_t blockset)
 {
     const spmm_type_t type = spmmi_plan_sum_type(plan, blockset);
 
-    if (type == plan->c_type || (plan->edge.used && !plan->edge.direct && !plan->cover.chosen)) {
+    if (type == plan->c_type || (plan->edge.used && !plan->edge.direct)) {
         return SPMM_OK;
     }
     return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,

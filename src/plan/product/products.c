@@ -11,14 +11,8 @@ static spmm_status_t multiply(const spmm_block_t *block, const spmm_operands_t *
 
 spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_operands_t y;
+    spmm_operands_t y = spmmi_plan_inner(plan, x);
 
-    if (plan->rest != NULL) {
-        SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
-        SPMM_TRY(plan->run_rest(plan->rest, x));
-        return spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_TO, x->stream);
-    }
-    y         = spmmi_plan_inner(plan, x);
     y.follows = plan->exchange.in_line ? SPMM_FOLLOWS_BESIDE : SPMM_FOLLOWS_LAST;
     SPMM_TRY(spmmi_plan_note(plan, 0, SPMM_MARK_LOCAL_FROM, x->stream));
     SPMM_TRY(multiply(&plan->blocks.local, &y));

@@ -72,8 +72,8 @@ static bool is_worth_it(const spmm_plan_t *plan)
     return plan->exchange.transport->cost(&plan->exchange.halo, row, plan->device) >= share * s;
 }
 
-/* Copies of an exchange, of column-major blocks and of a cover's products are on streams of their
- * own; marks between kernels keep the second from beginning early. */
+/* Copies of an exchange and of column-major blocks are on streams of their own; marks between
+ * kernels keep the second from beginning early. */
 bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const spmm_transport_ops_t *transport = plan->exchange.transport;
@@ -81,11 +81,10 @@ bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x)
     return plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW &&
            plan->exchange.state != NULL && transport->lets_begin != NULL &&
            plan->shared->push.waits >= 0 && !plan->profile && plan->captures == NULL &&
-           plan->rest == NULL && !spmmi_plan_rounds(plan) &&
-           plan->exchange.halo_rows == plan->exchange.peer_rows && plan->blocks.halo.nnz > 0 &&
-           follows(&plan->blocks.local) && follows(&plan->blocks.halo) &&
-           transport->lets_begin(plan->exchange.state) && is_worth_it(plan) &&
-           !plan->device->ops->is_captured(plan->device, x->stream);
+           !spmmi_plan_rounds(plan) && plan->exchange.halo_rows == plan->exchange.peer_rows &&
+           plan->blocks.halo.nnz > 0 && follows(&plan->blocks.local) &&
+           follows(&plan->blocks.halo) && transport->lets_begin(plan->exchange.state) &&
+           is_worth_it(plan) && !plan->device->ops->is_captured(plan->device, x->stream);
 }
 
 void spmmi_plan_end_waits(spmm_plan_t *plan)

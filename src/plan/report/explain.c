@@ -199,30 +199,6 @@ static void print_levels(const spmm_plan_t *plan, FILE *out)
     }
 }
 
-static void print_cover(const spmm_plan_t *plan, const spmm_plan_stats_t *s, FILE *out)
-{
-    const spmm_plan_cover_t *c = &plan->cover;
-
-    if (c->why[0] != '\0') {
-        if (plan->env->nodes.count > 1) {
-            (void)fprintf(out, "cover rows: both %s\n", c->why);
-        }
-        return;
-    }
-    (void)fprintf(out, "cover %s", s->cover);
-    if (c->chosen) {
-        (void)fprintf(out, " of pairs of %s, %" PRId64 " entries moved",
-                      c->nodes ? "nodes" : "ranks", s->moved_nnz);
-    }
-    if (plan->env->nodes.count > 1) {
-        (void)fprintf(out,
-                      ": between nodes rows of B alone are predicted to take %.3g us, with partial "
-                      "rows of C %.3g us",
-                      1e6 * c->rows_s, 1e6 * c->both_s);
-    }
-    (void)fprintf(out, "\n");
-}
-
 /* Lists of rows that stay are there once spmm_plan_get_layout() has been called. */
 static void print_memory(const spmm_plan_t *plan, const spmm_plan_stats_t *s, FILE *out)
 {
@@ -287,7 +263,6 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                       "halo rows travel as %s: up to %.2g of |A| |B| of the halo block in error\n",
                       spmmi_type_name(plan->sent_type), spmmi_type_error(plan->sent_type));
     }
-    print_cover(plan, s, out);
     print_levels(plan, out);
     print_schedule(plan, out);
     print_host(plan, out);

@@ -84,14 +84,6 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     count_block(&plan->blocks.halo, s);
     count_block(&plan->blocks.joined.block, s);
     count_exchange(plan, s);
-    if (plan->cover.plan != NULL) {
-        spmm_plan_stats_t moved = {0};
-
-        count_bytes(plan->cover.plan, &moved);
-        s->host_bytes += moved.host_bytes + spmmi_matrix_bytes(plan->cover.A) +
-                         (size_t)(plan->cover.n_out + plan->cover.n_in) * sizeof *plan->cover.out;
-        s->device_bytes += moved.device_bytes;
-    }
 }
 
 /* The choices made. */
@@ -108,8 +100,6 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->transport            = plan->exchange.transport->name;
     s->partition            = plan->partition.method;
     s->levels               = plan->exchange.levels != NULL ? "node" : "flat";
-    s->cover                = plan->cover.plan != NULL ? "both" : "rows";
-    s->moved_nnz            = plan->cover.plan != NULL ? plan->cover.A->nnz : 0;
     s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
     s->chunks               = plan->choice.chunks;
     s->schedule_predicted_s = spmmi_chosen_cut(&plan->choice)->predicted_s;
@@ -183,7 +173,7 @@ static spmm_status_t sum_flow(spmm_env_t *env, const traffic_t *mine, spmm_flow_
     return SPMM_OK;
 }
 
-/* Of the plan and of the entries that its cover has moved.  Collective. */
+/* Collective. */
 static spmm_status_t count_traffic(spmm_plan_t *plan)
 {
     traffic_t t[SPMM_WAYS];
@@ -191,55 +181,27 @@ static spmm_status_t count_traffic(spmm_plan_t *plan)
     memset(t, 0, sizeof t);
     plan->stats.recv_bytes = plan->stats.send_bytes = 0;
     add_traffic(plan, &plan->stats, t);
-    if (plan->cover.plan != NULL) {
-        add_traffic(plan->cover.plan, &plan->stats, t);
-    }
     SPMM_TRY(sum_flow(plan->env, &t[SPMM_WITHIN], &plan->stats.within));
     return sum_flow(plan->env, &t[SPMM_BETWEEN], &plan->stats.between);
-}
-
-static int64_t rows_in(const spmm_plan_t *plan)
-{
-    const spmm_halo_t *halo = &plan->exchange.halo;
-
-    return plan->op == SPMM_OP_N ? spmmi_halo_recv_rows(halo) : spmmi_halo_send_rows(halo);
-}
-
-static int64_t rows_out(const spmm_plan_t *plan)
-{
-    const spmm_halo_t *halo = &plan->exchange.halo;
-
-    return plan->op == SPMM_OP_N ? spmmi_halo_send_rows(halo) : spmmi_halo_recv_rows(halo);
-}
-
-static int64_t entries_of(const spmm_plan_t *plan)
-{
-    return plan->blocks.local.nnz + plan->blocks.halo.nnz;
 }
 
 spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
 {
     spmm_plan_stats_t *s        = &plan->stats;
-    const spmm_plan_t *moved    = plan->cover.plan;
-    const int64_t      in       = rows_in(plan) + (moved == NULL ? 0 : rows_in(moved));
-    const int64_t      out      = rows_out(plan) + (moved == NULL ? 0 : rows_out(moved));
-    int64_t            sum[2]   = {spmmi_halo_recv_rows(&plan->exchange.halo), entries_of(plan)};
-    int64_t            max[2]   = {in, 0};
+    const spmm_halo_t *halo     = &plan->exchange.halo;
+    const bool         forward  = plan->op == SPMM_OP_N;
+    const int64_t      received = spmmi_halo_recv_rows(halo), sent = spmmi_halo_send_rows(halo);
+    const int64_t      entries  = plan->blocks.local.nnz + plan->blocks.halo.nnz;
+    int64_t            sum[2]   = {received, entries};
+    int64_t            max[2]   = {forward ? received : sent, entries};
     double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
     const int64_t      b_rows   = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_global;
 
-    if (moved != NULL) {
-        sum[0] += spmmi_halo_recv_rows(&moved->exchange.halo);
-        sum[1] += entries_of(moved);
-    }
-    max[1] = sum[1];
     SPMM_TRY(spmmi_allreduce(plan->env, sum, 2, MPI_INT64_T, MPI_SUM));
     SPMM_TRY(spmmi_allreduce(plan->env, max, 2, MPI_INT64_T, MPI_MAX));
     SPMM_TRY(spmmi_allreduce(plan->env, times, 4, MPI_DOUBLE, MPI_MAX));
-    if (is_block(plan) && moved == NULL) {
+    if (is_block(plan)) {
         s->block_halo_rows_total = sum[0];
-    } else if (is_block(plan)) {
-        SPMM_TRY(score_block(plan));
     }
     if (sum[1] != plan->A->nnz) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_INTERNAL,
@@ -248,8 +210,8 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     }
     s->nnz_local            = plan->blocks.local.nnz;
     s->nnz_halo             = plan->blocks.halo.nnz;
-    s->halo_rows            = in;
-    s->mirror_rows          = out;
+    s->halo_rows            = forward ? received : sent;
+    s->mirror_rows          = forward ? sent : received;
     s->halo_rows_total      = sum[0];
     s->halo_rows_max        = max[0];
     s->allgather_rows_total = (plan->env->size - 1) * b_rows;
@@ -288,24 +250,6 @@ static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_sta
     return add_between(plan, c, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s);
 }
 
-/* Times of the moved entries: around those of the plan, or after them. */
-static spmm_status_t add_moved(const spmm_plan_t *plan, spmm_plan_stats_t *s)
-{
-    const spmm_plan_t *first = plan->cover.plan->rest != NULL ? plan->cover.plan : plan;
-    const spmm_plan_t *last  = plan->edge.sum != NULL ? plan : plan->cover.plan;
-    spmm_plan_stats_t  moved;
-
-    SPMM_TRY(spmmi_plan_collect_stats(plan->cover.plan, &moved));
-    s->pack_s += moved.pack_s;
-    s->exchange_s += moved.exchange_s;
-    s->halo_s += moved.halo_s;
-    s->total_s = 0.0;
-    SPMM_TRY(
-        plan->device->ops->event_elapsed(plan->device, spmmi_plan_event(first, 0, SPMM_MARK_START),
-                                         spmmi_plan_event(last, 0, SPMM_MARK_DONE), &s->total_s));
-    return SPMM_OK;
-}
-
 spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
 {
     spmm_slice_t slice[SPMM_MOST_CHUNKS];
@@ -326,5 +270,5 @@ spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_
     }
     SPMM_TRY(add_between(plan, 0, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
     SPMM_TRY(add_between(plan, 0, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s));
-    return plan->cover.plan != NULL ? add_moved(plan, stats) : SPMM_OK;
+    return SPMM_OK;
 }

@@ -95,9 +95,6 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
         rows[p] = 0;
     }
     add_rows(plan, rows);
-    if (plan->cover.plan != NULL) {
-        add_rows(plan->cover.plan, rows);
-    }
 }
 
 /* With levels node the halo plan of the plan has the rows that are packed, once for a node. */
@@ -134,11 +131,6 @@ spmm_status_t spmmi_plan_list_halo(const spmm_plan_t *plan, int64_t *rows)
     spmm_status_t status = SPMM_OK;
     int64_t      *owned, *count;
 
-    if (plan->cover.plan != NULL) {
-        return spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED,
-                          "halo rows of a plan with cover both are rows of B and of C: make a plan "
-                          "with cover rows to list those that are needed");
-    }
     SPMM_NEW(owned, n);
     SPMM_NEW_ZERO(count, 2 * (int64_t)plan->env->size);
     if (owned == NULL || count == NULL) {

@@ -55,14 +55,7 @@ spmm_status_t spmmi_plan_refill(void *self)
             status = spmmi_plan_refill_format(plan, block, in.values);
         }
     }
-    if (plan->cover.plan != NULL) {
-        status = spmmi_agree(plan->env, status);
-        if (status == SPMM_OK) {
-            status = spmmi_cover_send_values(plan, in.values);
-        }
-    }
     spmmi_arrival_free(&in);
     spmmi_plan_unflip(plan);
-    return plan->cover.plan != NULL && status == SPMM_OK ? spmmi_plan_refill(plan->cover.plan)
-                                                         : status;
+    return status;
 }

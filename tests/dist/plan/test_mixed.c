@@ -102,7 +102,6 @@ static void draw_options(mixed_t *m)
     o->schedule        = NAME(m, "merged", "overlap");
     o->chunks          = draw(m, 3) == 0 ? 1 << draw(m, 3) : 0;
     o->levels          = NAME(m, "node", "flat");
-    o->cover           = NAME(m, "both", "rows");
     o->no_autotune     = draw(m, 3) == 0;
     o->halo_type       = draw(m, 6) > 0 ? SPMM_TYPE_AUTO : halo[draw(m, 2)];
     o->deterministic   = draw(m, 6) == 0;

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
-/* test: RANKS 2 3 AS cover ENV SPMM_TEST_COVER=both */
-/* test: RANKS 4 AS cover_levels ENV SPMM_TEST_COVER=both SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /* test: RANKS 4 DEVICE cuda AS cuda_levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
-/* test: RANKS 2 DEVICE cuda AS cuda_cover ENV SPMM_TEST_COVER=both */
-/* test: RANKS 4 DEVICE cuda AS cuda_cover_levels
- *       ENV SPMM_TEST_COVER=both SPMM_TEST_RANKS_PER_NODE=2 */
 /** @file test_schedule.c  Every schedule against the dense product. */
 #include "plan_case.h"
 
@@ -124,8 +119,7 @@ static product_t half_product(int v)
 
 static void test_cancelling(void **state)
 {
-    const shape_t full = {60, 60, 1, -1}, hubs = {90, 90, 90, 0}; /* covers move entries of these */
-    const int     covered = plans_covered;
+    const shape_t full = {60, 60, 1, -1}, hubs = {90, 90, 90, 0};
 
     for (int v = 0; v < 12; v++) {
         const product_t p = half_product(v);
@@ -133,7 +127,6 @@ static void test_cancelling(void **state)
         check_all(&full, &p);
         check_all(&hubs, &p);
     }
-    assert_int_equal(plans_covered > covered, test_context_cover() != NULL);
     for (int v = 0; v < 12; v++) {
         product_t p = half_product(v);
 
@@ -327,12 +320,6 @@ static void test_rank_alone(void **state)
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
-/* Of the products above, where covers are asked for. */
-static void test_covered(void **state)
-{
-    assert_int_equal(plans_covered > 0, test_context_cover() != NULL);
-}
-
 static void test_cut(void **state)
 {
     static spmm_plan_t plan;
@@ -361,4 +348,4 @@ static void test_cut(void **state)
 }
 
 PLAN_TESTS(test_products, test_shapes, test_engines, test_rank_alone, test_timeline_transposed,
-           test_cancelling, test_cancelling_transports, test_beta_cancels, test_covered, test_cut);
+           test_cancelling, test_cancelling_transports, test_beta_cancels, test_cut);

@@ -223,12 +223,11 @@ static void test_block_rectangular(void **state)
     sweep(&walk);
 }
 
-static void test_cover(void **state)
+static void test_wide(void **state)
 {
     walk_t walk = {.spec = "uniform:rows=9,cols=40,degree=6", .options = SPMM_PLAN_OPTIONS_INIT};
 
     walk.options.partition = "block";
-    walk.options.cover     = "both";
     sweep(&walk);
     walk.options.op     = SPMM_OP_T;
     walk.options.layout = SPMM_LAYOUT_COL;
@@ -316,7 +315,7 @@ const struct CMUnitTest spmm_tests[] = {
     cmocka_unit_test(test_schedules),
     cmocka_unit_test(test_reproducible),
     cmocka_unit_test(test_block_rectangular),
-    cmocka_unit_test(test_cover),
+    cmocka_unit_test(test_wide),
     cmocka_unit_test(test_matrix_market),
     cmocka_unit_test(test_binary_csr),
     cmocka_unit_test(test_smtx),
