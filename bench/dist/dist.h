@@ -129,7 +129,5 @@ void dist_check(const dist_case_t *c, const spmm_plan_t *plan, dist_row_t *row);
 
 void dist_print_header(const dist_bench_t *b, int argc, char **argv);
 void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double base_ms[]);
-/** Geomeans and minima of the ratios of all rows printed so far. */
-void dist_print_summary(const dist_bench_t *b);
 
 #endif /* BENCH_DIST_H */

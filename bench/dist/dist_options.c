@@ -22,17 +22,11 @@ void dist_print_help(FILE *out)
         "the\n"
         "                       file's without its ending, or the spec with - for : and ,\n"
         "  --variant LIST       a plan to time: auto, or any of engine=, transport=, schedule=,\n"
-        "                       chunks=, reorder=, graph=1 and event=1 (streams wait\n"
-        "                       for each other's events, no halo block waits itself) with commas\n"
-        "                       between; may be given again [auto]\n"
-        "  --engine, --transport, --schedule, --reorder NAME, --graph\n"
-        "                       the same for all variants that do not say\n"
+        "                       chunks=, reorder= and graph=1 with commas between; may be\n"
+        "                       given again [auto]\n"
         "  --no-baselines       time the variants only\n"
         "  --iterations K       timed products, the median counts [20]\n"
-        "  --warmup K           products before them [5]\n"
-        "  --seed S             of generated matrices and B [0]\n"
         "  --executes K         products in which the variants' plan time is to pay [1000]\n"
-        "  --nccl-ctas K        most thread blocks of the library's exchange over NCCL\n"
         "  --set NAME           first column of every row [-]\n"
         "  --out FILE, --append write or add to FILE instead of the standard output\n\n"
         "bench/README.md describes the columns.\n"
@@ -68,8 +62,6 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
         v->reorder = value;
     } else if (strcmp(key, "graph") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
         v->graph = value[0] == '1';
-    } else if (strcmp(key, "event") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
-        v->event = value[0] == '1';
     } else {
         return refuse(job, "variant", key);
     }
@@ -127,8 +119,8 @@ static int add_spec(driver_job_t *job, const char *text, void *to)
     return add_input(job, text, true, to);
 }
 
-/* What only all options together say; @p common: of every variant that does not say. */
-static int settle(driver_job_t *job, dist_options_t *o, const dist_variant_t *common)
+/* What only all options together say. */
+static int settle(driver_job_t *job, dist_options_t *o)
 {
     if (o->n_inputs == 0) {
         return driver_fail(job, DRIVER_USAGE, "no matrix: give --matrix FILE or --generate SPEC");
@@ -136,21 +128,11 @@ static int settle(driver_job_t *job, dist_options_t *o, const dist_variant_t *co
     if (o->n_variants == 0) {
         (void)add_variant(job, "auto", o);
     }
-    for (int v = 0; v < o->n_variants; v++) {
-        dist_variant_t *to = &o->variant[v];
-
-        to->engine    = to->engine != NULL ? to->engine : common->engine;
-        to->transport = to->transport != NULL ? to->transport : common->transport;
-        to->schedule  = to->schedule != NULL ? to->schedule : common->schedule;
-        to->reorder   = to->reorder != NULL ? to->reorder : common->reorder;
-        to->graph     = to->graph || common->graph;
-    }
     return DRIVER_GOOD;
 }
 
 int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t *o)
 {
-    dist_variant_t        common    = {.name = NULL};
     bool                  alone     = false;
     const driver_option_t options[] = {
         {"matrix", 0, DRIVER_CALL, .to = o, .call = add_file},
@@ -161,16 +143,8 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
         {"partition", 0, DRIVER_NAME, .to = &o->partition},
         {"partition-dir", 0, DRIVER_NAME, .to = &o->partition_dir},
         {"variant", 0, DRIVER_CALL, .to = o, .call = add_variant},
-        {"engine", 0, DRIVER_NAME, .to = &common.engine},
-        {"transport", 0, DRIVER_NAME, .to = &common.transport},
-        {"schedule", 0, DRIVER_NAME, .to = &common.schedule},
-        {"reorder", 0, DRIVER_NAME, .to = &common.reorder},
-        {"graph", 0, DRIVER_FLAG, .to = &common.graph},
         {"no-baselines", 0, DRIVER_FLAG, .to = &alone},
-        {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
-        {"seed", 0, DRIVER_SEED, .to = &o->seed},
-        {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = INT64_MAX},
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"set", 0, DRIVER_NAME, .to = &o->set},
         {"out", 0, DRIVER_NAME, .to = &o->out},
@@ -185,11 +159,10 @@ int dist_options_parse(driver_job_t *job, int argc, char **argv, dist_options_t 
                                     .type       = SPMM_R_32F,
                                     .partition  = "block",
                                     .set        = "-",
-                                    .warmup     = 5,
                                     .iterations = 20};
     code         = driver_parse_options(job, options, argc, argv, NULL);
     o->baselines = !alone;
-    return code == DRIVER_GOOD && !o->help ? settle(job, o, &common) : code;
+    return code == DRIVER_GOOD && !o->help ? settle(job, o) : code;
 }
 
 void dist_partition_of(const dist_options_t *o, const dist_input_t *input, int ranks, char *text)

@@ -17,7 +17,6 @@ typedef struct {
     const char *engine, *transport, *schedule, *reorder;
     int         chunks; /**< 0: the plan chooses */
     bool        graph;
-    bool        event; /**< the halo block waits for an event, not itself */
 } dist_variant_t;
 
 typedef struct {
@@ -36,8 +35,7 @@ typedef struct {
     spmm_compute_t compute;
     const char    *partition, *partition_dir; /**< dir: files NAME.RANKS.part or .part.gz; NULL */
     const char    *out, *set;                 /**< file, NULL: stdout; first column of every row */
-    int64_t        warmup, iterations, nccl_ctas, executes;
-    uint64_t       seed;
+    int64_t        iterations, executes;
     bool           baselines, append, help;
 } dist_options_t;
 

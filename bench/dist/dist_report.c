@@ -7,18 +7,6 @@
 #include "dist.h"
 #include "tool_common.h"
 
-/* Ratios of one variant to one baseline. */
-typedef struct {
-    char   variant[DIST_TEXT / 4];
-    double log_sum[DIST_BASELINES], least[DIST_BASELINES];
-    char   worst[DIST_BASELINES][DIST_TEXT / 4];
-    int    ratios[DIST_BASELINES]; /**< of rows whose baseline passed too */
-    int    count;
-} group_t;
-
-static group_t groups[DIST_MANY];
-static int     n_groups;
-
 static const char titles[] =
     "set\tmatrix\tranks\tcolumns\ttype\tcompute\tpartition\tvariant\tengine\thalo_engine\t"
     "transport\tschedule\trows\tnnz\thalo_rows\thalo_rows_max\ttotal_ms\tloop_ms\tpack_"
@@ -62,33 +50,6 @@ static const char *name_of(const char *name)
     return name != NULL && name[0] != '\0' ? name : "-";
 }
 
-static void count_row(const dist_row_t *row, const double ratio[DIST_BASELINES])
-{
-    group_t *g = groups;
-
-    while (g < groups + n_groups && strncmp(g->variant, row->variant, sizeof g->variant - 1) != 0) {
-        g++;
-    }
-    if (g == groups + DIST_MANY) {
-        return;
-    }
-    if (g == groups + n_groups) {
-        n_groups++;
-        (void)snprintf(g->variant, sizeof g->variant, "%s", row->variant);
-    }
-    for (int k = 0; k < DIST_BASELINES; k++) {
-        if (!isfinite(ratio[k])) {
-            continue;
-        }
-        g->log_sum[k] += log(ratio[k]);
-        if (g->ratios[k]++ == 0 || ratio[k] < g->least[k]) {
-            g->least[k] = ratio[k];
-            (void)snprintf(g->worst[k], sizeof g->worst[k], "%.100s", row->input);
-        }
-    }
-    g->count++;
-}
-
 void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double base_ms[])
 {
     const dist_options_t *o         = &b->options;
@@ -97,17 +58,7 @@ void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double b
                                        t->local_ms, t->halo_ms, t->overlap, t->spread,
                                        t->comm_ms,  t->own_ms,  t->rest_ms, t->host_ms};
     const char           *slash     = strrchr(row->input, '/');
-    double                ratio[DIST_BASELINES];
-    bool                  is_ours = true;
 
-    for (int k = 0; k < DIST_BASELINES; k++) {
-        ratio[k] = base_ms[k] / t->total_ms;
-        is_ours  = is_ours && strcmp(row->variant, dist_baseline_names[k]) != 0;
-    }
-    if (is_ours && row->passed &&
-        (isfinite(ratio[0]) || isfinite(ratio[1]) || isfinite(ratio[2]))) {
-        count_row(row, ratio);
-    }
     if (b->job.rank != 0) {
         return;
     }
@@ -123,26 +74,9 @@ void dist_print_row(const dist_bench_t *b, const dist_row_t *row, const double b
         print_number(b->out, numbers[k]);
     }
     for (int k = 0; k < DIST_BASELINES; k++) {
-        print_number(b->out, ratio[k]);
+        print_number(b->out, base_ms[k] / t->total_ms);
     }
     print_number(b->out, row->max_error);
     (void)fprintf(b->out, "\t%s\n", row->passed ? "yes" : "no");
     (void)fflush(b->out);
-}
-
-void dist_print_summary(const dist_bench_t *b)
-{
-    for (const group_t *g = groups; g < groups + n_groups; g++) {
-        (void)fprintf(b->out, "# summary variant=%s ranks=%d rows=%d", g->variant, b->job.size,
-                      g->count);
-        for (int k = 0; k < DIST_BASELINES; k++) {
-            if (g->ratios[k] == 0) {
-                (void)fprintf(b->out, " %s: -", dist_baseline_names[k]);
-                continue;
-            }
-            (void)fprintf(b->out, " %s: geomean=%.3f min=%.3f (%s)", dist_baseline_names[k],
-                          exp(g->log_sum[k] / g->ratios[k]), g->least[k], g->worst[k]);
-        }
-        (void)fputc('\n', b->out);
-    }
 }

@@ -8,6 +8,7 @@
 #include "tool_common.h"
 
 enum {
+    WARMUP      = 5,
     LEAD_COPIES = 24,
     PHASES      = 4,
     PHASE_RUNS  = 11,
@@ -61,7 +62,7 @@ static void synchronize(const dist_bench_t *b)
 
 static void warm_up(const dist_bench_t *b, dist_run_t run, void *self)
 {
-    for (int64_t k = 0; k < b->options.warmup; k++) {
+    for (int64_t k = 0; k < WARMUP; k++) {
         run(self);
     }
     synchronize(b);
