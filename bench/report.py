@@ -3,8 +3,9 @@
 """The tables of README.md, docs/explanation/performance.md and docs/reference/papers.md, out of
 bench/results.
 
-    bench/report.py            writes them
-    bench/report.py --check    says which of them differ, exit code 1
+    bench/report.py                        writes them
+    bench/report.py --check                says which of them differ, exit code 1
+    bench/report.py --variants PAPER FILE  prints that of a table of bench_published
 
 A document has them between the comments `<!-- report: NAME -->` and `<!-- end -->`."""
 import pathlib
@@ -18,6 +19,7 @@ sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("common", "engine", 
 import headlines  # noqa: E402
 import published  # noqa: E402
 from pruned import crossing, speedups  # noqa: E402
+import table  # noqa: E402
 from table import geomean, stem  # noqa: E402
 
 DOCUMENTS = ("README.md", "docs/explanation/performance.md", "docs/reference/papers.md")
@@ -39,29 +41,17 @@ CLASSES = {
                        "dlmc_tr_ffn2_vd80 dlmc_tr_sym33288_mp95")}
 
 
-def number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return None if text == "-" else text
+BASES = {"acc-spmm": "all", "cutespmm": "TM 16", "sspmm": "V 8", "thesis": "bcsr",
+         "vectorsparse": "octet"}  # of each paper what its variants are compared with
 
 
 def rows(name, **wanted):
-    """The rows of a table, or of tables one below the other, that have these values, at least one:
-    dicts, with the last comment `made by` in front of them as `#`.  Wrong products are left out."""
-    found, titles, made = [], None, ""
-    for line in (ROOT / "bench/results" / name).read_text(encoding="utf-8").splitlines():
-        fields = line.split("\t")
-        if line.startswith("#"):
-            made = line if "made by" in line else made
-        elif titles is None or fields[0] == titles[0]:
-            titles = fields
-        else:
-            row = dict(zip(titles, map(number, fields), strict=True), **{"#": made})
-            row["matrix"] = stem(row.get("matrix", ""))
-            if row.get("passed", "yes") == "yes" and all(row.get(k) == v
-                                                         for k, v in wanted.items()):
-                found.append(row)
+    """The rows of a table that have these values, at least one.  Wrong products are left out."""
+    found = []
+    for row in table.read(ROOT / "bench/results" / name, ())[2]:
+        row["matrix"] = stem(row.get("matrix", ""))
+        if row.get("passed", "yes") == "yes" and all(row.get(k) == v for k, v in wanted.items()):
+            found.append(row)
     assert found, f"{name} has no row with {wanted}"
     return found
 
@@ -311,10 +301,11 @@ def synergy():
                  for k, title in enumerate(("authors' program", "plans"))])
 
 
-def variants(paper, base, engine="engine"):
+def variants(paper, path=None):
     """Geometric means of the times of each variant over the base and over the engine."""
-    ms = {}
-    for r in rows(f"{paper}.tsv"):
+    base = BASES[paper]
+    ms, engine = {}, "bcsr" if paper == "thesis" else "engine"
+    for r in rows(path or f"{paper}.tsv"):
         if paper == "acc-spmm":
             group = "IBD > 8" if r["ibd"] > 8 else "IBD <= 8"
         else:
@@ -340,16 +331,15 @@ REPORTS = {
     "narrow": narrow, "many products": many_products, "break even": break_even,
     "several GPUs": several_gpus, "two GPUs": two_gpus, "CPUs": cpus, "SDDMM": sddmm,
     "LOBPCG": lobpcg, "counted": counted, "systems": systems, "synergy": synergy,
-    "acc-spmm": lambda: variants("acc-spmm", "all"),
-    "cutespmm": lambda: variants("cutespmm", "TM 16"),
-    "sspmm": lambda: variants("sspmm", "V 8"),
-    "thesis": lambda: variants("thesis", "bcsr", "bcsr"),
-    "vectorsparse": lambda: variants("vectorsparse", "octet")}
+    **{paper: lambda paper=paper: variants(paper) for paper in BASES}}
 
 
 def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "--variants" and sys.argv[2] in BASES:
+        print(variants(sys.argv[2], pathlib.Path(sys.argv[3]).resolve()), end="\n\n")
+        return 0
     if sys.argv[1:] not in ([], ["--check"]):
-        print(f"usage: {sys.argv[0]} [--check]", file=sys.stderr)
+        print(f"usage: {sys.argv[0]} [--check | --variants PAPER FILE]", file=sys.stderr)
         return 2
     left, differ = set(REPORTS), []
 

@@ -23,8 +23,6 @@ spmm_status_t bench_block_read(spmm_env_t *env, const char *path, spmm_type_t ty
 spmm_status_t bench_block_reorder(spmm_env_t *env, const spmm_reorderer_t *method,
                                   const spmm_csr_t *block, spmm_csr_t *permuted, double *seconds);
 
-/* block_error.c */
-
 /** Fill @p B, host [n_cols x n] of the type of @p A, with random values; for FP16 scaled by a power
  *  of two so that sums stay in range. */
 void bench_block_random(const spmm_csr_t *A, int64_t n, void *B);
@@ -34,8 +32,6 @@ void bench_block_random(const spmm_csr_t *A, int64_t n, void *B);
  *  numbers, where it is infinite.
  *  @param[in] B, C  host, row-major, of the type of A: [n_cols x n], [n_rows x n] */
 double bench_block_error(const spmm_csr_t *A, int64_t n, const void *B, const void *C);
-
-/* block_operands.c */
 
 typedef struct {
     const spmm_device_t *device; /**< borrowed, as is block */
@@ -66,8 +62,6 @@ spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engin
 
 /** Fetch C to host_C.  @param[out] error  as bench_block_error() */
 spmm_status_t bench_operands_error(const bench_operands_t *o, double *error);
-
-/* block_main.c */
 
 enum { BENCH_WIDTHS = 16, BENCH_WARMUP = 3 };
 

@@ -6,22 +6,15 @@
 
   --old BUILD       an older build beside it
   --parts DIR       partitions made by jobs/partition.sh, RANKS=2; METIS while planning without
-  --also DIR        others, e.g. of another OBJECTIVE: their T2 beside it
   --cases CASE,...  TYPE:N:N... [32f:32:128,64f:16]
-  --below E         what takes more: see below [0.6]
-  --engines E,...   of what is below, engines by name [csr-gpu,bittcf,hrpb,dmma,cusparse]
   --limit S         seconds for all runs; what is left out is said [none]
-  --bare            T1 and T2 alone: no other ways, nothing is taken apart
+  --bare            T1 and T2 alone: no other ways
 
 A build is a folder with bench/bench_dist; each has rates of the device of its own.  T1 is the time
 on one GPU (half of the matrices on each), T2 that on two, efficiency T1 / (2 T2).  OUT.tsv has a
 row for each matrix, N and type, with the times of the other ways on two GPUs, cuSPARSE behind an
-exchange of the needed rows or of all rows; and with where
-T2 - T1 / 2 goes: mean local time beyond T1 / 2 (part), the slowest rank beyond the mean (uneven),
-the exchange beyond the local block (waits), and what comes behind both (behind), where both blocks
-were timed alone.  What is less efficient than E is taken apart by BUILD: OUT.tsv gets, as comments,
-its times by each engine by name, schedule and chunks.  Printed are geomeans and what is least.
-Exit code 1: a product was wrong, or something was left out."""
+exchange of the needed rows or of all rows.  Printed are geomeans and what is least.  Exit code 1: a
+product was wrong, or something was left out."""
 import argparse
 import os
 import pathlib
@@ -33,18 +26,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 import table  # noqa: E402
 
-CASES, ENGINES = "32f:32:128,64f:16", "csr-gpu,bittcf,hrpb,dmma,cusparse"
-SCHEDULES = ("schedule=overlap,chunks=1", "schedule=overlap,chunks=2", "schedule=merged")
-ALSO = "2, other partitions"
+CASES = "32f:32:128,64f:16"
 LONG_US, LONG_N = 100.0, 128  # efficiency counts most there
-EVEN = 1.08  # largest over mean time of the ranks that is good enough
-TIMES = ("exchange_us", "local_us", "halo_us", "local_max_mean", "needed_us", "in_place_us",
-         "allgather_us")
-LOST = ("lost_part_us", "lost_uneven_us", "lost_waits_us", "lost_behind_us")
-WORDS = ("one_engine", "engine", "halo_engine", "transport", "schedule", "halo_rows_max")
+WORDS = ("engine", "halo_engine", "transport", "schedule", "halo_rows_max")
 TITLES = ("matrix", "nnz", "type", "N", "T1_us", "T2_us", "efficiency", "old_T1_us", "old_T2_us",
-          "old_efficiency", "old_over_new", "also_T2_us", "also_halo_rows_max", *TIMES, *LOST,
-          *WORDS)
+          "old_efficiency", "old_over_new", "exchange_us", "local_us", "halo_us", "local_max_mean",
+          "needed_us", "in_place_us", "allgather_us", "one_engine", *WORDS)
 
 
 def microseconds(row, name):
@@ -65,9 +52,8 @@ class Runs:
         self.found, self.failed = {}, []
         self.end = time.monotonic() + options.limit if options.limit else None
 
-    def start(self, build, ranks, kind, widths, inputs, gpu, more, parts=None):
+    def start(self, build, ranks, kind, widths, inputs, gpu, more):
         """A run of bench_dist that has begun, with the file of its rows; None: no time is left."""
-        parts = parts or self.options.parts
         left = self.end - time.monotonic() if self.end else 3600.0
         if left < 3.0 or not inputs:
             return None
@@ -78,8 +64,8 @@ class Runs:
         command = ["timeout", "--kill-after=5", f"{left:.0f}", "mpirun", "--bind-to", "none", "-n",
                    str(ranks), pathlib.Path(build) / "bench" / "bench_dist", "--type", kind,
                    "--columns", ",".join(widths), "--partition", "metis", "--out", out, *more]
-        if parts:
-            command += ["--partition-dir", parts]
+        if self.options.parts:
+            command += ["--partition-dir", self.options.parts]
         for name in inputs:
             command += ["--matrix" if pathlib.Path(name).exists() else "--generate", name]
         env = {**os.environ, "SPMM_CACHE_DIR": str(cache), "NCCL_NVLS_ENABLE": "0"}
@@ -88,7 +74,7 @@ class Runs:
         return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL), out
 
     def take(self, build, ranks, kind, run):
-        """What a run printed before it ended; ranks: 1, 2, or ALSO."""
+        """What a run printed before it ended."""
         process, out = run
         process.wait()
         if process.returncode != 0:
@@ -108,23 +94,15 @@ class Runs:
             found = self.found.setdefault((build, ranks), {})
             found.setdefault(key, {})[row["variant"]] = row
 
-    def one(self, build, kind, widths, inputs, more):
-        """Both GPUs at a time, each with every second matrix."""
-        runs = [self.start(build, 1, kind, widths, inputs[gpu::2], gpu, ["--no-baselines", *more])
-                for gpu in (0, 1)]
+    def measure(self, build, ranks, kind, widths, more):
+        """On one GPU both at a time, each with every second matrix."""
+        inputs = self.options.matrix
+        shares = [inputs[::2], inputs[1::2]] if ranks == 1 else [inputs]
+        runs = [self.start(build, ranks, kind, widths, share, gpu, more)
+                for gpu, share in enumerate(shares)]
         for run in runs:
             if run is not None:
-                self.take(build, 1, kind, run)
-
-    def two(self, build, kind, widths, inputs, more):
-        run = self.start(build, 2, kind, widths, inputs, 0, more)
-        if run is not None:
-            self.take(build, 2, kind, run)
-
-    def also(self, build, kind, widths, inputs, more):
-        run = self.start(build, 2, kind, widths, inputs, 0, more, self.options.also)
-        if run is not None:
-            self.take(build, ALSO, kind, run)
+                self.take(build, ranks, kind, run)
 
     def of(self, build, ranks, key, variant="auto"):
         return self.found.get((build, ranks), {}).get(key, {}).get(variant)
@@ -132,17 +110,6 @@ class Runs:
 
 def efficiency(one, two):
     return None if one is None or two is None else one / (2.0 * two)
-
-
-def losses(line, row):
-    """T2 - T1 / 2 in parts; None each where local block and exchange were not timed alone."""
-    local, exchange = (microseconds(row, f"alone_{part}_ms") for part in ("local", "exchange"))
-    if local is None or exchange is None or not line["local_max_mean"]:
-        return dict.fromkeys(LOST)
-    mean = local / line["local_max_mean"]
-    parts = (mean - line["T1_us"] / 2.0, local - mean, max(0.0, exchange - local),
-             line["T2_us"] - max(local, exchange))
-    return dict(zip(LOST, parts))
 
 
 def line_of(runs, key, options):
@@ -154,13 +121,9 @@ def line_of(runs, key, options):
     line = {"matrix": table.stem(key[0]), "type": key[1], "N": key[2], "nnz": two["nnz"],
             "T1_us": microseconds(one, "total_ms"), "T2_us": microseconds(two, "total_ms"),
             "old_T1_us": old[0], "old_T2_us": old[1], "old_efficiency": efficiency(*old),
-            "one_engine": one["engine"], **{name: two.get(name) for name in WORDS[1:]},
+            "one_engine": one["engine"], **{name: two.get(name) for name in WORDS},
             "local_max_mean": two.get("local_max_mean")}
     line["efficiency"] = efficiency(line["T1_us"], line["T2_us"])
-    also = runs.of(options.build, ALSO, key) or {}
-    line["also_T2_us"] = microseconds(also, "total_ms")
-    line["also_halo_rows_max"] = also.get("halo_rows_max")
-    line.update(losses(line, two))
     line["old_over_new"] = old[1] and old[1] / line["T2_us"]
     for name, alone in (("exchange", "alone_exchange_ms"), ("local", "alone_local_ms"),
                         ("halo", "alone_halo_ms")):
@@ -194,66 +157,17 @@ def summary(lines):
                 yield (f"{name}, {title}: rows {len(good)}, geomean "
                        f"{table.geomean(x[name] for x in good):.3f}, least {least[name]:.3f} "
                        f"({least['matrix']}, {least['type']}, N = {least['N']})")
-    for name in ("needed_us", "in_place_us", "allgather_us", "old_T2_us", "also_T2_us"):
+    for name in ("needed_us", "in_place_us", "allgather_us", "old_T2_us"):
         good = [x for x in lines if x[name]]
         if good:
             least = min(good, key=lambda x, by=name: x[by] / x["T2_us"])
             yield (f"{name} / T2_us: rows {len(good)}, geomean "
-                   f"{table.geomean(x[name] / x['T2_us'] for x in good):.3f}, below 1: "
-                   f"{sum(x[name] < x['T2_us'] for x in good)}, least "
+                   f"{table.geomean(x[name] / x['T2_us'] for x in good):.3f}, least "
                    f"{least[name] / least['T2_us']:.3f} ({least['matrix']}, {least['type']}, "
                    f"N = {least['N']})")
-    uneven = [x for x in lines if x["local_max_mean"]]
-    if uneven:
-        most = max(uneven, key=lambda x: x["local_max_mean"])
-        above = sum(x["local_max_mean"] > EVEN for x in uneven)
-        yield (f"local_max_mean: above {EVEN} in {above} of {len(uneven)}, most "
-               f"{most['local_max_mean']:.2f} ({most['matrix']}, {most['type']}, N = {most['N']})")
-    lossy = [x for x in lines if x[LOST[0]] is not None and x["efficiency"] < 1.0]
-    if lossy:
-        all_us = sum(x["T2_us"] - x["T1_us"] / 2.0 for x in lossy)
-        yield f"lost beyond T1 / 2 in {len(lossy)} rows: {all_us:.0f} us, of that " + ", ".join(
-            f"{name[5:-3]} {100.0 * sum(x[name] for x in lossy) / all_us:.0f} %" for name in LOST)
-    slower = [x for x in lines if x["T2_us"] > x["T1_us"]]
-    yield f"two slower than one: {len(slower)} of {len(lines)}"
 
 
-def parts_of(rows):
-    """One way after the other: total, and exchange | local + halo block where these are two."""
-    for variant, row in rows.items():
-        if "=" not in variant:
-            continue
-        by, _, name = variant.partition("=")
-        numbers = [microseconds(row, f"alone_{part}_ms") for part in ("exchange", "local", "halo")]
-        parts = "" if None in numbers else " ({:.1f} | {:.1f} + {:.1f})".format(*numbers)
-        engines = "" if by == "engine" else f" {row['engine']}, {row['halo_engine']}"
-        label = name.split(",")[0] if by == "engine" else name
-        yield f"{label} {microseconds(row, 'total_ms'):.1f}{parts}{engines}"
-
-
-def take_apart(runs, options, lines):
-    """Lines on what is less efficient than asked for."""
-    variants = [f"engine={name},schedule=overlap,chunks=1" for name in options.engines.split(",")]
-    variants += SCHEDULES
-    more = ["--no-baselines", *(word for name in variants for word in ("--variant", name))]
-    worst = sorted((x for x in lines if x["efficiency"] < options.below),
-                   key=lambda x: x["efficiency"])
-    for kind, n in sorted({(x["type"], x["N"]) for x in worst}):
-        names = [x["matrix"] for x in worst if (x["type"], x["N"]) == (kind, n)]
-        runs.two(options.build, kind, [str(n)],
-                 [name for name in options.matrix if table.stem(pathlib.Path(name).name) in names],
-                 more)
-    for x in worst:
-        rows = next((rows for key, rows in runs.found.get((options.build, 2), {}).items()
-                     if (table.stem(key[0]), *key[1:]) == (x["matrix"], x["type"], x["N"])), {})
-        yield (f"{x['matrix']}, {x['type']}, N = {x['N']}: T1 {x['T1_us']:.1f} {x['one_engine']}, "
-               f"T2 {x['T2_us']:.1f} {x['schedule']} {x['engine']}, {x['halo_engine']}; "
-               "lost "
-               + " ".join(f"{name[5:-3]} {text_of(x[name])}" for name in LOST) + "; "
-               + "; ".join(parts_of(rows)))
-
-
-def write(options, machine, lines, said):
+def write(options, machine, lines):
     with open(options.out, "w", encoding="utf-8") as out:
         out.write(f"# made by bench/dist/pair.py --cases {options.cases}, "
                   f"{time.strftime('%F %H:%M', time.gmtime())} UTC; {machine}\n"
@@ -261,18 +175,13 @@ def write(options, machine, lines, said):
         out.write("\t".join(TITLES) + "\n")
         for line in lines:
             out.write("\t".join(text_of(line[name]) for name in TITLES) + "\n")
-        for line in said:
-            out.write(f"# {line}\n")
 
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--old")
     parser.add_argument("--parts")
-    parser.add_argument("--also")
     parser.add_argument("--cases", default=CASES)
-    parser.add_argument("--below", type=float, default=0.6)
-    parser.add_argument("--engines", default=ENGINES)
     parser.add_argument("--limit", type=float)
     parser.add_argument("--bare", action="store_true")
     parser.add_argument("build")
@@ -289,15 +198,13 @@ def read_arguments():
 def measure(runs, options):
     """Case by case, so that what there is no time for is missing of both builds.  The older build
     without what is compared with, nor options that it may not have."""
-    others = ["--no-baselines"] if options.bare else []
+    alone = ["--no-baselines"]
     for kind, widths in options.case:
-        runs.one(options.build, kind, widths, options.matrix, [])
-        runs.two(options.build, kind, widths, options.matrix, others)
-        if options.also:
-            runs.also(options.build, kind, widths, options.matrix, ["--no-baselines"])
+        runs.measure(options.build, 1, kind, widths, alone)
+        runs.measure(options.build, 2, kind, widths, alone if options.bare else [])
         if options.old:
-            runs.one(options.old, kind, widths, options.matrix, [])
-            runs.two(options.old, kind, widths, options.matrix, ["--no-baselines"])
+            runs.measure(options.old, 1, kind, widths, alone)
+            runs.measure(options.old, 2, kind, widths, alone)
 
 
 def lines_of(runs, options):
@@ -326,10 +233,8 @@ def main():
         lines = lines_of(runs, options)
         if not lines:
             raise table.TableError("no product ran on one and on two GPUs")
-        apart = [] if options.bare else list(take_apart(runs, options, lines))
-    said = [*summary(lines), *apart]
-    write(options, runs.machine, lines, said)
-    print("\n".join(said))
+    write(options, runs.machine, lines)
+    print("\n".join(summary(lines)))
     runs.failed += left_out(lines, options)
     for line in runs.failed:
         print(f"pair.py: {line}", file=sys.stderr)

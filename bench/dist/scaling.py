@@ -4,10 +4,9 @@
 
     bench/dist/scaling.py [--figure OUT.svg] OUT.tsv RESULT.tsv...
 
-Writes one row for each set, matrix, width, mode and number of ranks, and prints it with geomeans
-and minima over the matrices.  Set `strong` divides T1 by ranks times TP, sets `weak:...` T1 by TP;
-T1 is the least time of any row on one rank, TP the least of the plans.  Rows that failed their
-check are left out and reported."""
+Writes one row for each set, matrix, width, mode and number of ranks, and prints it.  Set `strong`
+divides T1 by ranks times TP, sets `weak:...` T1 by TP; T1 is the least time of any row on one rank,
+TP the least of the plans.  Rows that failed their check are left out and reported."""
 import argparse
 import pathlib
 import sys
@@ -74,20 +73,6 @@ def shown(value):
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def summary(rows):
-    """Geomeans and minima of the ratios to the baselines, over all rows on most ranks."""
-    lines, most = [], max((row["ranks"] for row in rows), default=1)
-    rows = [row for row in rows if row["ranks"] == most > 1]
-    for name in ("to_allgather", "to_needed", "to_in_place"):
-        good = [row for row in rows if row[name]]
-        if good:
-            least = min(good, key=lambda row, by=name: row[by])
-            lines.append(f"# summary ranks={most} rows={len(good)} {name}: "
-                         f"geomean={table.geomean(row[name] for row in good):.3f} "
-                         f"min={least[name]:.3f} ({least['matrix']})")
-    return lines
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--figure", help="also draw efficiency over ranks, as SVG")
@@ -98,16 +83,10 @@ def main():
     scaled = scale(rows)
     lines = ["\t".join(TITLES)]
     lines += ["\t".join(shown(row[name]) for name in TITLES) for row in scaled]
-    lines += summary(scaled)
     pathlib.Path(options.out).write_text("\n".join(lines) + "\n", encoding="utf-8")
     if options.figure and any(row["ranks"] > 1 and row["efficiency"] for row in scaled):
         pathlib.Path(options.figure).write_text(figure.draw(scaled), encoding="utf-8")
-    widths = [max(len(line.split("\t")[k]) for line in lines if line[0] != "#")
-              for k in range(len(TITLES))]
-    for line in lines:
-        fields = line.split("\t")
-        print(line if line[0] == "#" else
-              "  ".join(field.ljust(width) for field, width in zip(fields, widths)).rstrip())
+    print("\n".join(lines))
     for line in bad:
         print(f"{parser.prog}: {line}", file=sys.stderr)
     return 1 if bad else 0

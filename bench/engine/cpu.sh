@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Engine csr-cpu against MKL, and against PETSc where that is there: bench_cpu on a 7-point stencil
-# of 1.4 M entries and six real matrices of different classes, with geometric means and the least of
-# the ratios, times of the library over ours.
+# of 1.4 M entries and six real matrices of different classes.
 #
 #     SPMM_MATRIX_DIR=DIR bench/engine/cpu.sh [OPTION...] [OUTPUT.tsv]
 #
@@ -31,14 +30,4 @@ files=("stencil7:nx=60,ny=60,nz=58" "${files[@]}")
 export MKL_THREADING_LAYER=GNU OMP_PROC_BIND=${OMP_PROC_BIND:-close}
 write_table "$output" "$(program bench/bench_cpu)" ${mkl:+--mkl "$mkl"} ${petsc:+--petsc "$petsc"} \
     --types "$types" --threads "$threads" --pairs "$pairs" "$columns"
-awk -F '\t' '
-    /^#/ || $1 == "matrix" { next }
-    { key = "peer=" $8 " layout=" $7 " type=" $4 " threads=" $5 " N=" $6
-      if (!(key in n)) order[++keys] = key
-      n[key]++; sum[key] += log($11)
-      if (n[key] == 1 || $11 < low[key]) { low[key] = $11; at[key] = $1 } }
-    END { for (k = 1; k <= keys; k++) { key = order[k]
-        printf "# summary %s: matrices=%d geomean=%.2f least=%.2f (%s)\n",
-               key, n[key], exp(sum[key] / n[key]), low[key], at[key] } }
-' "$output" | tee -a "$output"
 exit "$status"

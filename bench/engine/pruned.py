@@ -82,15 +82,15 @@ def crossing(curve, level=1.0):
 
 
 def report(lines):
-    """The crossing points, as comments of the table."""
+    """The crossing points."""
     for over, level in (("dense_us", 1.0), ("dense_us", 1.2), ("cusparse_us", 1.0)):
         for (v, n), curve in speedups(lines, over).items():
             at = crossing(curve, level)
-            yield (f"# V={v} N={n}: {level} of {over[:-3]} from "
+            yield (f"V={v} N={n}: {level} of {over[:-3]} from "
                    + ("-" if at is None else f"{at:.1f}") + " % zeros")
     for over in ("dense_us", "cusparse_us"):
         ratios = [float(x[over]) / float(x["auto_us"]) for x in lines]
-        yield (f"# auto over {over[:-3]}: geomean {table.geomean(ratios):.2f}, least "
+        yield (f"auto over {over[:-3]}: geomean {table.geomean(ratios):.2f}, least "
                f"{min(ratios):.2f}, below 0.97: {sum(r < 0.97 for r in ratios)} of {len(ratios)}")
 
 
@@ -156,8 +156,8 @@ def main():
             lines += condense(rows)
             head = ["made by bench/engine/pruned.py", *comments]
             to.write_text("\n".join(["# " + c for c in head] + ["\t".join(TITLES)]
-                                    + ["\t".join(map(str, x.values())) for x in lines]
-                                    + list(report(lines))) + "\n", encoding="utf-8")
+                                    + ["\t".join(map(str, x.values())) for x in lines])
+                          + "\n", encoding="utf-8")
     lines = table.read(to, TITLES)[2]
     picture.write_text(draw(lines), encoding="utf-8")
     print("\n".join(report(lines)))

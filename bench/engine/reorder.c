@@ -2,23 +2,19 @@
 /** @file reorder.c
  *  How dense do the tensor-core blocks of a matrix become in each order of its rows?  Needs no GPU:
  *
- *      bench_reorder [--only METHOD] MATRIX... > TABLE.tsv
+ *      bench_reorder MATRIX... > TABLE.tsv
  *
- *  The orders of the library and those of Acc-SpMM; METHOD sample has the ratios alone, as a sample
- *  gives them of order `sorted`.  One line per matrix and method, tab-separated: MeanNNZTC (entries
- *  per 8x8 TC block), (window, active column) pairs at heights 8 and 16, their ratio to those of
- *  the file's order, CPU seconds of all threads.
+ *  The orders of the library and those of Acc-SpMM.  One line per matrix and method, tab-separated:
+ *  MeanNNZTC (entries per 8x8 TC block), (window, active column) pairs at heights 8 and 16, their
+ *  ratio to those of the file's order, CPU seconds of all threads.
  *  A method that cannot take a matrix has no line; stderr says why.
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "block.h"
 #include "engine/tc/windows.h"
 #include "orders.h"
-#include "partition/reorder/sorted.h"
 
 static const spmm_reorderer_t *const published[] = {&bench_order_acc, &bench_order_rabbit};
 enum { N_PUBLISHED = sizeof published / sizeof published[0] };
@@ -37,22 +33,7 @@ static spmm_status_t measure(spmm_env_t *env, const spmm_reorderer_t *method,
     return status;
 }
 
-/* Ratios as the sample has them, in a line of the table. */
-static spmm_status_t print_sample(spmm_env_t *env, const spmm_csr_t *block, const char *name,
-                                  const spmm_tc_facts_t *first)
-{
-    const clock_t start = clock();
-    double        pairs[2];
-
-    SPMM_TRY(spmmi_sorted_sample(env, block, 0, pairs));
-    (void)printf("%s\tsample\t-\t-\t-\t%.3f\t%.3f\t%.4f\n", name,
-                 pairs[0] * (double)spmmi_csr_nnz(block) / (double)first->pairs[0],
-                 pairs[1] * (double)spmmi_csr_nnz(block) / (double)first->pairs[1],
-                 (double)(clock() - start) / CLOCKS_PER_SEC);
-    return SPMM_OK;
-}
-
-static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only)
+static spmm_status_t compare(spmm_env_t *env, const char *path)
 {
     spmm_csr_t      block   = {0};
     spmm_tc_facts_t first   = {0}, facts;
@@ -63,7 +44,7 @@ static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only
         const spmm_reorderer_t *method =
             k < spmmi_n_reorderers ? spmmi_reorderers[k] : published[k - spmmi_n_reorderers];
 
-        if (!method->built || (k > 0 && only != NULL && strcmp(only, method->name) != 0)) {
+        if (!method->built) {
             continue;
         }
         status = measure(env, method, &block, &facts, &seconds);
@@ -82,26 +63,20 @@ static spmm_status_t compare(spmm_env_t *env, const char *path, const char *only
             (void)fflush(stdout);
         }
     }
-    if (status == SPMM_OK && only != NULL && strcmp(only, "sample") == 0) {
-        status = print_sample(env, &block, bench_block_name(path), &first);
-    }
     spmmi_csr_free(&block);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    spmm_env_t  env  = {.size = 1};
-    const char *only = NULL;
-    int         code = 0;
+    spmm_env_t env  = {.size = 1};
+    int        code = 0;
 
     MPI_Init(&argc, &argv);
     env.comm = MPI_COMM_SELF;
     (void)printf("matrix\torder\tmean_nnz_tc\tpairs8\tpairs16\tratio8\tratio16\tcpu_s\n");
     for (int k = 1; k < argc; k++) {
-        if (strcmp(argv[k], "--only") == 0 && k + 1 < argc) {
-            only = argv[++k];
-        } else if (compare(&env, argv[k], only) != SPMM_OK) {
+        if (compare(&env, argv[k]) != SPMM_OK) {
             (void)fprintf(stderr, "bench_reorder: %s: %s\n", argv[k], env.err.text);
             code = 3;
         }

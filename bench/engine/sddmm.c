@@ -2,7 +2,7 @@
 /** @file sddmm.c
  *  SDDMM of the library against cuSPARSE on one GPU:
  *
- *      bench_sddmm [--iterations K] [--kernel NAME] TYPE,TYPE,... K,K,... WHAT...
+ *      bench_sddmm [--iterations K] TYPE,TYPE,... K,K,... WHAT...
  *
  *  TYPE: 32f, 64f, 16f or 16bf, of X, Y and S.  WHAT: a matrix file or a generator's spec (it has a
  *  colon); the pattern is the mask.  Device time, median of K (20) products after 3, the same
@@ -12,6 +12,7 @@
  *  whether that is in the bound of the type.  Exit code 1: an S is wrong, of either.
  */
 #include <cuda_runtime_api.h>
+#include <cusparse.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 #include "block.h"
-#include "sddmm.h"
+#include "spmm_dist/spmm_dist.h"
 #include "tool_common.h"
 
 enum { MOST = 8, SAMPLES = 4096 };
@@ -30,7 +31,6 @@ typedef struct {
     spmm_type_t type[MOST];
     int64_t     width[MOST];
     int         n_types, n_widths, iterations;
-    const char *kernel;
 } request_t;
 
 static spmm_context_t *ctx;
@@ -63,11 +63,124 @@ static void *host_memory(int64_t count, size_t size)
     return memory;
 }
 
+/** Operands on the device, owned by the caller. */
+typedef struct {
+    int64_t     rows, cols, nnz, k;
+    spmm_type_t type; /**< of X, Y and S */
+    int32_t    *row_ptr, *col_idx;
+    void       *X, *Y, *S; /**< [rows x k], [cols x k] row-major, [nnz] */
+} operands_t;
+
+/** A prepared product. */
+typedef struct {
+    cusparseHandle_t     handle;
+    cusparseSpMatDescr_t mask;
+    cusparseDnMatDescr_t a, b;
+    cudaDataType         compute;
+    cusparseOperation_t  op_b;
+    void                *work;
+} cusparse_t;
+
+static const float  one_f = 1.0F, zero_f = 0.0F;
+static const double one_d = 1.0, zero_d = 0.0;
+
+static const void *one(const cusparse_t *c)
+{
+    return c->compute == CUDA_R_64F ? (const void *)&one_d : (const void *)&one_f;
+}
+
+static const void *zero(const cusparse_t *c)
+{
+    return c->compute == CUDA_R_64F ? (const void *)&zero_d : (const void *)&zero_f;
+}
+
+static cudaDataType data_type(spmm_type_t type)
+{
+    return type == SPMM_R_64F   ? CUDA_R_64F
+           : type == SPMM_R_32F ? CUDA_R_32F
+           : type == SPMM_R_16F ? CUDA_R_16F
+                                : CUDA_R_16BF;
+}
+
+static cusparseStatus_t describe(const operands_t *x, int turned, cusparse_t *c)
+{
+    const cudaDataType type = data_type(x->type);
+    cusparseStatus_t   code = cusparseCreate(&c->handle);
+
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = cusparseCreateCsr(&c->mask, x->rows, x->cols, x->nnz, x->row_ptr, x->col_idx, x->S,
+                                 CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                 type);
+    }
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = cusparseCreateDnMat(&c->a, x->rows, x->k, x->k, x->X, type, CUSPARSE_ORDER_ROW);
+    }
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code =
+            turned
+                ? cusparseCreateDnMat(&c->b, x->cols, x->k, x->k, x->Y, type, CUSPARSE_ORDER_ROW)
+                : cusparseCreateDnMat(&c->b, x->k, x->cols, x->k, x->Y, type, CUSPARSE_ORDER_COL);
+    }
+    return code;
+}
+
+/* @p turned: Y^T as the transpose of a row-major Y; else as it lies, column-major. */
+static cusparseStatus_t cusparse_open(const operands_t *x, int turned, cusparse_t *c)
+{
+    size_t           bytes = 0;
+    cusparseStatus_t code;
+
+    memset(c, 0, sizeof *c);
+    c->compute = x->type == SPMM_R_64F ? CUDA_R_64F : CUDA_R_32F;
+    c->op_b    = turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+    code       = describe(x, turned, c);
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = cusparseSDDMM_bufferSize(c->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, c->op_b,
+                                        one(c), c->a, c->b, zero(c), c->mask, c->compute,
+                                        CUSPARSE_SDDMM_ALG_DEFAULT, &bytes);
+    }
+    if (code == CUSPARSE_STATUS_SUCCESS && cudaMalloc(&c->work, bytes + 1) != cudaSuccess) {
+        code = CUSPARSE_STATUS_ALLOC_FAILED;
+    }
+    if (code == CUSPARSE_STATUS_SUCCESS) {
+        code = cusparseSDDMM_preprocess(c->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, c->op_b,
+                                        one(c), c->a, c->b, zero(c), c->mask, c->compute,
+                                        CUSPARSE_SDDMM_ALG_DEFAULT, c->work);
+    }
+    return code;
+}
+
+/* Enqueue S = X Y^T at the mask on the default stream. */
+static cusparseStatus_t cusparse_run(const cusparse_t *c)
+{
+    return cusparseSDDMM(c->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, c->op_b, one(c), c->a, c->b,
+                         zero(c), c->mask, c->compute, CUSPARSE_SDDMM_ALG_DEFAULT, c->work);
+}
+
+static void cusparse_close(cusparse_t *c)
+{
+    /* Failures to destroy host structures leave nothing to be done. */
+    if (c->mask != NULL) {
+        (void)cusparseDestroySpMat(c->mask);
+    }
+    if (c->a != NULL) {
+        (void)cusparseDestroyDnMat(c->a);
+    }
+    if (c->b != NULL) {
+        (void)cusparseDestroyDnMat(c->b);
+    }
+    if (c->handle != NULL) {
+        (void)cusparseDestroy(c->handle);
+    }
+    (void)cudaFree(c->work);
+    memset(c, 0, sizeof *c);
+}
+
 /* One product of either kind. */
 typedef struct {
-    const bench_sddmm_t    *x;
-    spmm_sddmm_plan_t      *plan; /**< NULL: cuSPARSE's */
-    const bench_cusparse_t *cusparse;
+    const operands_t  *x;
+    spmm_sddmm_plan_t *plan; /**< NULL: cuSPARSE's */
+    const cusparse_t  *cusparse;
 } product_t;
 
 static spmm_status_t run(void *self)
@@ -75,7 +188,8 @@ static spmm_status_t run(void *self)
     const product_t *p = self;
 
     if (p->plan == NULL) {
-        return bench_cusparse_run(p->cusparse) == NULL ? SPMM_OK : SPMM_ERR_UNSUPPORTED;
+        return cusparse_run(p->cusparse) == CUSPARSE_STATUS_SUCCESS ? SPMM_OK
+                                                                    : SPMM_ERR_UNSUPPORTED;
     }
     must(spmm_sddmm(p->plan, p->x->k, 1.0, p->x->X, p->x->k, p->x->Y, p->x->k, 0.0, p->x->S, NULL));
     return SPMM_OK;
@@ -137,7 +251,7 @@ static int32_t *narrow(const int64_t *wide, int64_t count)
 }
 
 /* Entries of rows here and there, S in the order of CSR. */
-static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int64_t *col)
+static double error_of(const operands_t *x, const int64_t *row_ptr, const int64_t *col)
 {
     const int64_t step  = x->nnz / SAMPLES + 1;
     double        worst = 0.0;
@@ -163,7 +277,7 @@ static double error_of(const bench_sddmm_t *x, const int64_t *row_ptr, const int
 }
 
 /* @return whether @p error is within; else it is said and kept for the exit code */
-static int is_right(const bench_sddmm_t *x, const char *name, const char *who, double error)
+static int is_right(const operands_t *x, const char *name, const char *who, double error)
 {
     const double bound = tool_tolerance(x->type, SPMM_COMPUTE_AUTO);
 
@@ -177,22 +291,21 @@ static int is_right(const bench_sddmm_t *x, const char *name, const char *who, d
 }
 
 /* Bytes of NaN: entries that a product forgets show. */
-static void poison(const bench_sddmm_t *x)
+static void poison(const operands_t *x)
 {
     must_cuda(cudaMemset(x->S, 0xff, (size_t)x->nnz * spmm_type_size(x->type)));
 }
 
 /* Median milliseconds of the faster way of those with a right S; NAN: none. */
-static double time_cusparse(const bench_sddmm_t *x, const char *name, const int64_t *row_ptr,
+static double time_cusparse(const operands_t *x, const char *name, const int64_t *row_ptr,
                             const int64_t *col, int iterations)
 {
     double best = (double)NAN;
 
     for (int turned = 0; turned < 2; turned++) {
-        bench_cusparse_t c;
-        const char      *why = bench_cusparse_open(x, turned, &c);
+        cusparse_t c;
 
-        if (why == NULL) {
+        if (cusparse_open(x, turned, &c) == CUSPARSE_STATUS_SUCCESS) {
             double ms;
 
             poison(x);
@@ -201,7 +314,7 @@ static double time_cusparse(const bench_sddmm_t *x, const char *name, const int6
                 best = fmin(best, ms);
             }
         }
-        bench_cusparse_close(&c);
+        cusparse_close(&c);
         (void)cudaGetLastError();
     }
     return best;
@@ -220,31 +333,29 @@ static void print_number(int digits, double number)
 static void run_width(const request_t *r, const char *name, spmm_matrix_t *A, int64_t k,
                       spmm_type_t type, double *fp32)
 {
-    spmm_matrix_info_t   info   = {.struct_size = sizeof info};
-    spmm_sddmm_info_t    chosen = {.struct_size = sizeof chosen};
-    spmm_sddmm_options_t o      = SPMM_SDDMM_OPTIONS_INIT;
-    spmm_sddmm_plan_t   *plan;
-    const int64_t       *row_ptr, *col;
-    const void          *values;
-    double               theirs, ours, yard, error;
-    int                  passed;
-    bench_sddmm_t        x;
+    spmm_matrix_info_t info   = {.struct_size = sizeof info};
+    spmm_sddmm_info_t  chosen = {.struct_size = sizeof chosen};
+    spmm_sddmm_plan_t *plan;
+    const int64_t     *row_ptr, *col;
+    const void        *values;
+    double             theirs, ours, yard, error;
+    int                passed;
+    operands_t         x;
 
     must(spmm_matrix_get_info(A, &info));
     must(spmm_matrix_get_csr(A, &row_ptr, &col, &values));
-    x = (bench_sddmm_t){info.rows,
-                        info.cols,
-                        info.nnz,
-                        k,
-                        type,
-                        narrow(row_ptr, info.rows + 1),
-                        narrow(col, info.nnz),
-                        operand(1, info.rows, k, type),
-                        operand(2, info.cols, k, type),
-                        NULL};
+    x = (operands_t){info.rows,
+                     info.cols,
+                     info.nnz,
+                     k,
+                     type,
+                     narrow(row_ptr, info.rows + 1),
+                     narrow(col, info.nnz),
+                     operand(1, info.rows, k, type),
+                     operand(2, info.cols, k, type),
+                     NULL};
     must(spmm_buffer_alloc(ctx, (size_t)x.nnz * spmm_type_size(type), &x.S));
-    o.kernel = type == SPMM_R_64F ? NULL : r->kernel;
-    must(spmm_sddmm_plan_create(A, k, &o, &plan));
+    must(spmm_sddmm_plan_create(A, k, NULL, &plan));
     must(spmm_sddmm_plan_get_info(plan, &chosen));
     theirs = time_cusparse(&x, name, row_ptr, col, r->iterations);
     poison(&x);
@@ -312,18 +423,12 @@ int main(int argc, char **argv)
     request_t              r    = {.iterations = 20};
     int                    at   = 1;
 
-    for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
-        if (strcmp(argv[at], "--iterations") == 0) {
-            r.iterations = atoi(argv[at + 1]);
-        } else if (strcmp(argv[at], "--kernel") == 0) {
-            r.kernel = argv[at + 1];
-        } else {
-            r.iterations = 0;
-        }
+    if (argc > 2 && strcmp(argv[1], "--iterations") == 0) {
+        r.iterations = atoi(argv[2]);
+        at           = 3;
     }
     if (argc < at + 3 || r.iterations < 1 || !parse_lists(argv[at], argv[at + 1], &r)) {
-        (void)fprintf(stderr, "usage: bench_sddmm [--iterations K] [--kernel NAME] TYPE,... K,... "
-                              "WHAT...\n");
+        (void)fprintf(stderr, "usage: bench_sddmm [--iterations K] TYPE,... K,... WHAT...\n");
         return 2;
     }
     MPI_Init(&argc, &argv);

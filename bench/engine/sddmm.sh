@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # SDDMM against cuSPARSE on one GPU: bench_sddmm over the real matrices with at least 80,000
-# entries, the stand-ins and masks of pruned vectors, and geometric means of the ratios: of all
-# masks; of pruned ones without vectors ("unstructured"); of those with vectors; of matrices.
+# entries, the stand-ins and masks of pruned vectors.
 #
 #     SPMM_MATRIX_DIR=DIR SPMM_STANDIN_DIR=DIR bench/engine/sddmm.sh [OPTION...] [OUTPUT.tsv]
 #
@@ -34,25 +33,4 @@ for rows in 4096 8192; do
     done
 done
 write_table "$output" "$bench" --iterations "$iterations" "$types" "$columns"
-# Column 11: to cuSPARSE in the same type, to its FP32 where it refuses that; 12: to its FP32; `-`
-# without a time of it.  Rows that did not pass (column 14) count for nothing but the exit code.
-awk -F '\t' '
-    function add(set,   key) {
-        key = $6 "\t" $5 "\t" set
-        if (!(key in n)) order[++keys] = key
-        n[key]++; sum[key] += log($11)
-        if ($12 != "-") { wide[key]++; all[key] += log($12) }
-        if (n[key] == 1 || $11 < low[key]) low[key] = $11
-        if ($13 > error[key]) error[key] = $13 }
-    /^#/ || $1 == "matrix" { next }
-    $14 != "yes" { failed++; next }
-    $4 == 0 || $11 == "-" { next }
-    { add("all")
-      add($1 ~ /^dlmc|vector=1$/ ? "unstructured" : $1 ~ /^pruned/ ? "vectors" : "matrices") }
-    END { for (k = 1; k <= keys; k++) { key = order[k]; split(key, part, "\t")
-        printf "# summary type=%s K=%s of %d %s: geomean=%.3f least=%.3f to_32f=%s error=%.1e\n",
-               part[1], part[2], n[key], part[3], exp(sum[key] / n[key]), low[key],
-               wide[key] ? sprintf("%.3f", exp(all[key] / wide[key])) : "-", error[key] }
-        if (failed) printf "# failed: %d rows, left out of the summary\n", failed }
-' "$output" | tee -a "$output"
 exit "$status"

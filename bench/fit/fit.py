@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of the cost models that fit times of spmm_bench best.
 
-    bench_predict --terms 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv
+    bench_predict 32f-fast-tf32 32,128,512 FILE... > TERMS.tsv
         (and of other modes, behind it)
     bench/fit/fit.py --terms TERMS.tsv RESULT.tsv...
 
@@ -13,8 +13,7 @@ others.
 
 Printed are, for each engine and set of constants, these in the order of the terms, and the errors
 |predicted / measured - 1|: of the constants that TERMS.tsv has from the sources; of the fit;
-cross-validated, each matrix predicted from a fit to all others; and of the real matrices predicted
-from a fit to the stand-ins (names with `syn-`) alone."""
+and cross-validated, each matrix predicted from a fit to all others."""
 import argparse
 import math
 import pathlib
@@ -143,10 +142,6 @@ def join(terms_path, results):
     return out, sources
 
 
-def of_standins(matrix):
-    return matrix.startswith("syn-")
-
-
 def left_out(points):
     """Predictions {point: (predicted, measured)}, each from a fit to the points of the others."""
     out = {}
@@ -163,12 +158,7 @@ def all_ways(engine, points, sources):
     c = fit(list(points.values()))
     ways = {"sources": {p: (sources[(engine, *p)], s) for p, (_, s) in points.items()},
             "fit": {p: (predict(c, t), s) for p, (t, s) in points.items()},
-            "left out": left_out(points), "real from stand-ins": {}}
-    standins = [row for p, row in points.items() if of_standins(p[0])]
-    if standins:
-        other = fit(standins)
-        ways["real from stand-ins"] = {p: (predict(other, t), s) for p, (t, s) in points.items()
-                                       if not of_standins(p[0])}
+            "left out": left_out(points)}
     return c, ways
 
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file predict.c
- *  What the cost models say of matrices on one H200, which need not be there.
+ *  The terms of the cost models for matrices on one H200, which need not be there, for
+ *  bench/fit/fit.py:
  *
- *      bench_predict [--terms] [--rates COPY,GATHER,...] COMPUTE N,N,... FILE...
+ *      bench_predict [--rates COPY,GATHER,...] COMPUTE N,N,... FILE...
  *
  *  COMPUTE: 64f, 32f, 32f-fast-tf32, 16f or 16bf, complex or column-major ones by 64c, 32c,
- *  32c-fast-tf32, 64f-col, 32f-col.  A line for each matrix, engine and width; with --terms one for
- *  each term of the model, for bench/fit/fit.py.  That needs a build with CUDA for all engines to
- *  take part.  --rates: of another device, bytes/s of a copy and of random rows out of each working
- *  set of spmmi_gather_sets.
+ *  32c-fast-tf32, 64f-col, 32f-col.  A line for each matrix, engine, width and term; their sum is
+ *  the predicted time.  All engines take part in a build with CUDA.  --rates: of another device,
+ *  bytes/s of a copy and of random rows out of each working set of spmmi_gather_sets.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -26,7 +26,6 @@ typedef struct {
     int64_t        width[MOST_WIDTHS];
     int            n_widths;
     spmm_layout_t  layout;
-    bool           terms;
 } request_t;
 
 static spmm_device_t gpu = {
@@ -80,17 +79,12 @@ static void print_engine(const request_t *r, const char *name, const spmm_engine
                          const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     spmm_cost_term_t terms[SPMM_COST_TERMS];
-    const int        n =
-        r->terms && engine->terms != NULL ? engine->terms(pattern, problem, &gpu, terms) : 0;
+    const int        n = engine->terms != NULL ? engine->terms(pattern, problem, &gpu, terms) : 0;
 
     for (int k = 0; k < n; k++) {
         (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->name,
                      (long long)problem->n, r->compute_name, terms[k].name, terms[k].constant,
                      terms[k].seconds);
-    }
-    if (!r->terms) {
-        (void)printf("%s\t%s\t%lld\t%s\t%.6f\n", name, engine->name, (long long)problem->n,
-                     r->compute_name, 1e3 * engine->cost(pattern, problem, &gpu));
     }
 }
 
@@ -151,8 +145,7 @@ static int run(const request_t *r, char **files)
     spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
     spmm_status_t status = SPMM_OK;
 
-    (void)printf("matrix\tengine\tN\tcompute\t%s\n",
-                 r->terms ? "term\tconstant\tseconds" : "predicted_ms");
+    (void)printf("matrix\tengine\tN\tcompute\tterm\tconstant\tseconds\n");
     for (; *files != NULL && status == SPMM_OK; files++) {
         status = one(r, &env, *files);
     }
@@ -162,34 +155,18 @@ static int run(const request_t *r, char **files)
     return status == SPMM_OK ? 0 : 3;
 }
 
-/* Options, up to COMPUTE.  @return how many words they are, -1 for a wrong one */
-static int read_options(int argc, char **argv, request_t *r)
-{
-    int at = 1;
-
-    while (at < argc && argv[at][0] == '-') {
-        const char *value = at + 1 < argc ? argv[at + 1] : "";
-
-        if (strcmp(argv[at], "--terms") == 0) {
-            r->terms = true;
-            at += 1;
-        } else if (strcmp(argv[at], "--rates") == 0 && read_rates(value)) {
-            at += 2;
-        } else {
-            return -1;
-        }
-    }
-    return at - 1;
-}
-
 int main(int argc, char **argv)
 {
-    request_t request = {0};
-    const int skip    = read_options(argc, argv, &request);
-    int       code    = skip < 0 ? 2 : parse(argc - skip, argv + skip, &request);
+    request_t  request   = {0};
+    const bool has_rates = argc > 2 && strcmp(argv[1], "--rates") == 0;
+    const int  skip      = has_rates ? 2 : 0;
+    int        code      = 2;
 
+    if (!has_rates || read_rates(argv[2])) {
+        code = parse(argc - skip, argv + skip, &request);
+    }
     if (code != 0) {
-        (void)fprintf(stderr, "usage: bench_predict [--terms] [--rates COPY,GATHER,...] "
+        (void)fprintf(stderr, "usage: bench_predict [--rates COPY,GATHER,...] "
                               "64f|32f|32f-fast-tf32|16f|16bf|64f-col|32f-col|64c|32c|"
                               "32c-fast-tf32 N,N,... FILE...\n");
         return code;

@@ -7,22 +7,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/common"))
 import table  # noqa: E402
 
-FOLDER = ROOT / "bench/results"
 YARDSTICK = ("cusparse-csr-alg2-row", "cusparse-csr-alg3-row")
 SCALAR = ("Sputnik", "GE-SpMM (dgSPARSE)", "cuSPARSE")  # Best-SC of cuTeSpMM
 
 
-def number(text):
-    """None for `-` and `wrong`."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 class Published:
-    def __init__(self, folder=FOLDER):
-        folder = pathlib.Path(folder)
+    def __init__(self):
+        folder = ROOT / "bench/results"
         needed = ("system", "of", "paper", "bits", "fastest")
         systems = table.read(folder / "peers_systems.tsv", needed)[2]
         self.systems = {row["system"]: row for row in systems}
@@ -31,15 +22,15 @@ class Published:
         if missing:
             raise table.TableError(f"{folder / 'peers_times.tsv'}: no column {missing[0]}")
         self.ms = {(row["matrix"], row["N"]): {
-            s: number(row[s]) for s in self.systems if row[s] is not None} for row in rows}
+            s: row[s] for s in self.systems if isinstance(row[s], float)} for row in rows}
 
     def cusparse(self, key):
         """Milliseconds of the faster of its CSR algorithms in FP32."""
-        return min(self.ms[key][name] for name in YARDSTICK if self.ms[key].get(name))
+        return min(self.ms[key][name] for name in YARDSTICK if name in self.ms[key])
 
     def best(self, key, chosen):
         """The least time of the systems for which @p chosen(its row) holds, None without any."""
-        found = [ms for s, ms in self.ms[key].items() if ms and chosen(self.systems[s])]
+        found = [ms for s, ms in self.ms[key].items() if chosen(self.systems[s])]
         return min(found, default=None)
 
     def ratios(self, chosen):
@@ -49,12 +40,12 @@ class Published:
 
     def fastest(self, bits):
         """The same of the systems of 32 or 16 bits that are compared with."""
-        return self.ratios(lambda s: s["bits"] == str(bits) and s["fastest"] == "yes")
+        return self.ratios(lambda s: s["bits"] == bits and s["fastest"] == "yes")
 
     def of_paper(self, paper):
         return self.ratios(lambda s: s["paper"] == paper)
 
     def best_scalar(self):
         """The fastest on CUDA cores in FP32."""
-        return self.ratios(lambda s: s["bits"] == "32" and s["of"] in SCALAR
+        return self.ratios(lambda s: s["bits"] == 32 and s["of"] in SCALAR
                            and not s["system"].endswith("-col") and "bsr" not in s["system"])

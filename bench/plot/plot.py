@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A figure of the ratio to cuSPARSE, for each matrix and width, of the engines in result files.
 
-    bench/plot/plot.py [--engines auto,bittcf] [--columns 32,128] [--peers FOLDER] \\
-        OUT.svg RESULT.tsv...
+    bench/plot/plot.py [--engines auto,bittcf] OUT.svg RESULT.tsv...
 
 One panel for each N, matrices by their entries, one mark for each engine, mode and, where those
-are not enough to tell them apart, file.  --peers adds the fastest published 32-bit system.  The
-same files give the same bytes."""
+are not enough to tell them apart, file.  The same files give the same bytes."""
 import argparse
 import math
 import pathlib
@@ -15,14 +13,12 @@ import sys
 from xml.sax.saxutils import escape
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(BENCH / "common"), str(BENCH / "papers")]
-import published  # noqa: E402
+sys.path[:0] = [str(BENCH / "common")]
 import table  # noqa: E402
 
 STEP, LEFT, RIGHT, PANEL, GAP, TOP, BOTTOM = 17, 62, 20, 210, 46, 40, 130
 # Distinct also without colour vision (Okabe and Ito), and by shape.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-PEERS = "best 32-bit peer"
 REFERENCE = "cusparse"
 
 
@@ -140,21 +136,12 @@ def draw(series, entries, columns):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--engines", help="names with commas between them [all but cusparse]")
-    parser.add_argument("--columns", help="widths with commas between them [all]")
-    parser.add_argument("--peers", help="folder with peers_times.tsv, bench/results")
     parser.add_argument("out")
     parser.add_argument("result", nargs="+", help="tables of spmm_bench")
     options = parser.parse_args()
     series, entries = load(options.result,
                            options.engines.split(",") if options.engines else None)
-    if options.peers:
-        series[PEERS] = {key: ratio for key, ratio
-                         in published.Published(options.peers).fastest(32).items()
-                         if key[0] in entries}
-    measured = {n for label in series if label != PEERS for _, n in series[label]}
-    columns = sorted(measured)
-    if options.columns:
-        columns = [n for n in columns if str(n) in options.columns.split(",")]
+    columns = sorted({n for found in series.values() for _, n in found})
     if not columns:
         raise table.TableError("no row to draw in the results")
     figure = "\n".join(draw(series, entries, columns)) + "\n"

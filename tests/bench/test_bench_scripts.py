@@ -27,6 +27,11 @@ class Scripts(unittest.TestCase):
             pathlib.Path(path).write_text(text, encoding="utf-8")
         return path
 
+    @staticmethod
+    def lines_of(path):
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+        return [line for line in text.splitlines() if line[0] != "#"]
+
     def program(self, name, text):
         """A shell script in the place of a program of a build."""
         os.chmod(self.path(name, "#!/bin/sh\n" + text), 0o755)
@@ -37,7 +42,7 @@ class Scripts(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=100, env=dict(os.environ, **(env or {})))
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout if code == 0 else done.stderr
+        return done.stdout + done.stderr * (code != 0)
 
 
 class Programs(Scripts):
@@ -61,16 +66,10 @@ class Programs(Scripts):
         self.assertEqual((row["rows"], row["nnz"]), ("100", "460"))
 
     def test_predict(self):
-        """The terms of an engine add up to what is predicted."""
-        request = ("32f", "32,128", "rmat:scale=8,degree=6")
-        times = {(r["engine"], r["N"]): float(r["predicted_ms"])
-                 for r in self.run_program("predict", *request)}
-        terms = {}
-        for r in self.run_program("predict", "--terms", *request):
-            key = (r["engine"], r["N"])
-            terms[key] = terms.get(key, 0.0) + 1e3 * float(r["constant"]) * float(r["seconds"])
-        for key in (("csr-gpu", "32"), ("csr-gpu", "128"), ("hrpb", "32")):
-            self.assertAlmostEqual(terms[key] / times[key], 1.0, delta=0.01)
+        terms = self.run_program("predict", "32f", "32,128", "rmat:scale=8,degree=6")
+        self.assertTrue({("csr-gpu", "32"), ("csr-gpu", "128"), ("hrpb", "32")}
+                        <= {(r["engine"], r["N"]) for r in terms})
+        self.assertTrue(all(float(r["seconds"]) >= 0.0 for r in terms))
 
 
 class Tables(Scripts):
@@ -79,11 +78,7 @@ class Tables(Scripts):
     def test_join(self):
         out = self.path("out.tsv")
         self.run_script("common/table.py", out, PLANS, PLANS)
-
-        def lines(path):
-            return [x for x in pathlib.Path(path).read_text(encoding="utf-8").splitlines()
-                    if x[0] != "#"]
-        self.assertEqual(lines(out), lines(PLANS))
+        self.assertEqual(self.lines_of(out), self.lines_of(PLANS))
         cut = self.path("cut.tsv", PLANS.read_text(encoding="utf-8").replace("\tyes", "", 1))
         self.assertIn("fields, but", self.run_script("common/table.py", out, cut, code=3))
 
@@ -96,19 +91,10 @@ class Tables(Scripts):
             self.run_script(*(out if a is None else a for a in args))
             self.assertEqual(pathlib.Path(out).read_bytes(), (RESULTS / name).read_bytes(), name)
 
-    def test_peers(self):
-        said = self.run_script("papers/peers.py", PLANS)
-        self.assertIn("N = 128, 32f-fast-tf32: ", said)
+    def test_papers(self):
         said = self.run_script("papers/headlines.py", "acc-spmm", "cutespmm")
         self.assertEqual(said.count("| 128 | all |"), 2)
         self.assertIn("no paper x", self.run_script("papers/headlines.py", "x", code=2))
-
-    def test_papers(self):
-        for paper in ("acc-spmm", "cutespmm", "sspmm", "vectorsparse"):
-            said = self.run_script("papers/ratios.py", RESULTS / f"{paper}.tsv")
-            self.assertIn("| variant | N |", said)
-            self.assertIn("|", self.run_script("papers/counts.py", paper, RESULTS / "facts.tsv"))
-        self.assertIn("bcsr", self.run_script("papers/tiles.py", RESULTS / "thesis.tsv"))
 
     def test_fit(self):
         """Times made of known constants give these constants."""
@@ -129,7 +115,7 @@ class Tables(Scripts):
     def test_scaling(self):
         out, figure = self.path("out.tsv"), self.path("out.svg")
         said = self.run_script("dist/scaling.py", "--figure", figure, out, RESULTS / "dist_32f.tsv")
-        self.assertIn("to_needed: geomean=", said)
+        self.assertIn("\nstrong\trmat:scale=22,degree=16\t128\t", said)
         xml.dom.minidom.parse(figure)
 
 
@@ -162,20 +148,6 @@ class Runs(Scripts):
         self.run_script("engine/single_gpu.sh", "--modes", "32f-fast-tf32", self.path("out"),
                         code=1, env=env)
 
-    def test_ablation(self):
-        """Rows that did not pass are in no summary."""
-        self.table("build/bench/bench_ablation",
-                   "matrix nnz N order variant median_ms ratio difference error passed",
-                   ("a", "9", "32", "none", "all", "1.0", "1.0", "0", "1e-4", "yes"),
-                   ("a", "9", "32", "none", "no prefetch", "1.0", "9.0", "inf", "inf", "no"),
-                   code=1)
-        out = self.path("out.tsv")
-        self.run_script("papers/ablation.sh", "--names", "bcsstk29", out, code=1,
-                        env=self.environment())
-        said = pathlib.Path(out).read_text(encoding="utf-8")
-        self.assertIn('# summary variant="all" N=32 matrices=1 geomean=1.0000', said)
-        self.assertNotIn('# summary variant="no prefetch"', said)
-
     def test_sddmm(self):
         self.table("build/bench/bench_sddmm", "matrix rows cols nnz K type kernel V ms cusparse_ms "
                    "ratio ratio_to_32f error passed",
@@ -186,34 +158,25 @@ class Runs(Scripts):
         self.run_script("engine/sddmm.sh", "--names", "vector=1$", out, code=1,
                         env={"SPMM_MATRIX_DIR": "", "SPMM_STANDIN_DIR": "",
                              "SPMM_BUILD_DIR": self.path("build")})
-        self.assertIn("# summary type=32f K=64 of 2 all: geomean=2.000 least=1.000",
-                      pathlib.Path(out).read_text(encoding="utf-8"))
+        self.assertEqual(self.lines_of(out)[-1].split("\t")[0], "c")
 
     def test_cpu(self):
         self.table("build/bench/bench_cpu", "matrix rows entries type threads N layout peer ms "
                    "peer_ms ratio error",
                    ("a", "8", "9", "64f", "1", "4", "row", "mkl", "1", "2", "2", "0"))
-        self.assertIn("# summary peer=mkl layout=row type=64f threads=1 N=4: matrices=1 "
-                      "geomean=2.00", self.run_script(
-                          "engine/cpu.sh", self.path("out.tsv"), env=self.environment()))
-
-    def test_tiles(self):
-        titles = ("matrix nnz N tiles32 sp24_percent variant median_ms gflops tile_tflops to_OBT "
-                  "to_cusparse max_error passed")
-        self.table("build/bench/bench_ladder", titles, *(
-            ["a.mtx", "9", "8", "9", "0", "BT", "1", "1", "1", "-", "4", "1e-4", "yes"],))
-        env = {"SPMM_BUILD_DIR": self.path("build"), "SPMM_OUTPUT_DIR": self.path("out")}
-        self.assertIn("tiles_ladder.tsv: exit code 0",
-                      self.run_script("papers/tiles.sh", "ladder", env=env))
+        out = self.path("out.tsv")
+        self.run_script("engine/cpu.sh", out, env=self.environment())
+        self.assertEqual(self.lines_of(out)[1].split("\t")[0], "a")
 
     def test_run(self):
-        """A paper without a GPU, by the programs of this build."""
-        said = self.run_script("papers/run.sh", "acc-spmm", self.path("out"),
-                               "stencil5:nx=30,ny=30", env={
-                                   "SPMM_BUILD_DIR": os.environ["SPMM_BUILD"],
-                                   "PATH": "/usr/bin:/bin"})
-        self.assertIn("IBD above 8: 0 of 1 matrices", said)
-        self.assertIn("| affinity | ", said)
+        """Variants over their base; one that is wrong is in no mean."""
+        titles = "matrix N variant median_ms passed"
+        self.table("build/bench/bench_published", titles,
+                   *(["a.mtx", "8", *row] for row in (("bcsr", "1", "yes"), ("T", "4", "yes"),
+                                                      ("BT", "2", "no"))), code=1)
+        said = self.run_script("papers/run.sh", "thesis", self.path("out"), "a.mtx", code=1,
+                               env={"SPMM_BUILD_DIR": self.path("build")})
+        self.assertIn("| T | 4.00 |\n\nthesis: ", said)
 
     def test_pair(self):
         """100 us on one GPU and 60 on two; a wrong product is left out."""
@@ -233,8 +196,7 @@ metis $passed; done; } | tr ' ' '\t' > $out""".replace("TITLES", titles))
                                out, "a:b=1", "c:d=2", code=1,
                                env={"PATH": f"{self.path('bin')}:{os.environ['PATH']}"})
         self.assertIn("c:d=2, 64f, N = 16, auto on 2 GPUs is wrong", said)
-        titles, row = [line.split("\t") for line in pathlib.Path(out).read_text(
-            encoding="utf-8").splitlines() if line[0] != "#"]
+        titles, row = [line.split("\t") for line in self.lines_of(out)]
         self.assertEqual(dict(zip(titles, row))["efficiency"], "0.8333")
 
 

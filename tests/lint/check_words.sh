@@ -51,7 +51,7 @@ gone() {
 }
 gone 'column_groups($|[^.]|\.[^c])|--column-groups' 'MPI_Comm_split(), examples/column_groups.c'
 gone 'use_fewer_ranks' 'partition "one"'
-gone 'cusparse-bell' 'Blocked-ELL of cuSPARSE: bell-2 to bell-32 of bench_ladder'
+gone 'cusparse-bell' 'Blocked-ELL of cuSPARSE: bell-2 to bell-32 of bench_published'
 gone 'merged2|halo-first' 'schedules overlap and merged, option chunks'
 gone 'reorder=rcm' 'orders none, affinity and sorted'
 gone '--cover\>|option cover|[a-z]\.cover\>|moved_nnz' 'rows of B travel, or sums with op T'

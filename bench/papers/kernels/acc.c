@@ -47,9 +47,9 @@ static const variant_t variants[] = {{ALL, ACC_PAPER},
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 typedef struct {
+    published_arrays_t arrays;
     acc_choice_t       choice;
     acc_work_t         work;
-    published_arrays_t arrays;
 } state_t;
 
 /* Mean |TC blocks of a window - their mean|. */
@@ -255,21 +255,14 @@ static spmm_status_t upload(const published_case_t *c, const spmm_csr_t *block,
     return status;
 }
 
-static spmm_status_t build(const published_case_t *c, int k, void **state)
+static spmm_status_t build(const published_case_t *c, int k, void *state)
 {
     const variant_t  *v      = &variants[k];
     const spmm_csr_t *block  = (v->does & ORDER) != 0 ? c->ordered : c->block;
     spmm_bittcf_t     format = {0};
-    state_t          *s;
+    state_t          *s      = state;
     spmm_status_t     status;
 
-    if (c->n % 32 != 0) {
-        return spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "N is a multiple of 32");
-    }
-    if (SPMM_NEW_ZERO(s, 1) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *s, "a format");
-    }
-    *state = s;
     SPMM_TRY(spmmi_bittcf_create(c->device->env, block, NULL, 1, c->device->threads, &format));
     status = upload(c, block, &format, v, s);
     if (status == SPMM_OK) {
@@ -289,21 +282,14 @@ static cudaError_t run(const void *state, const void *B, void *C, int64_t n, cud
     return acc_mm(s->choice, &s->work, B, C, n, stream);
 }
 
-static void destroy(const spmm_device_t *device, void *state)
-{
-    if (state != NULL) {
-        published_release(device, &((state_t *)state)->arrays);
-        spmmi_free(state);
-    }
-}
-
 const published_t published_acc = {.name       = "acc-spmm",
                                    .type       = SPMM_R_32F,
                                    .compute    = SPMM_COMPUTE_32F_FAST_TF32,
                                    .engine     = "bittcf",
                                    .order      = &bench_order_acc,
+                                   .unit       = 32,
                                    .n_variants = VARIANTS,
                                    .variants   = names,
                                    .build      = build,
-                                   .run        = run,
-                                   .destroy    = destroy};
+                                   .state_size = sizeof(state_t),
+                                   .run        = run};

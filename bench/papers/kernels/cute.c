@@ -69,8 +69,8 @@ static const variant_t   variants[] = {
 enum { VARIANTS = sizeof variants / sizeof variants[0], MOST_FILLED = 1 << 28 };
 
 typedef struct {
-    cute_work_t        work;
     published_arrays_t arrays;
+    cute_work_t        work;
 } state_t;
 
 /* Blocks from which on a panel is cut, into pieces of at most that many. */
@@ -250,20 +250,15 @@ static spmm_status_t fill_panels(const published_case_t *c, fill_t fill, spmm_cs
     return status;
 }
 
-static spmm_status_t build(const published_case_t *c, int k, void **state)
+static spmm_status_t build(const published_case_t *c, int k, void *state)
 {
     const variant_t    *v      = &variants[k];
     spmm_hrpb_t         format = {0};
     spmm_csr_t          filled = {0};
-    spmm_hrpb_arrays_t *a;
-    state_t            *s;
+    state_t            *s      = state;
+    spmm_hrpb_arrays_t *a      = &s->work.A;
     spmm_status_t       status;
 
-    if (SPMM_NEW_ZERO(s, 1) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *s, "a format");
-    }
-    *state         = s;
-    a              = &s->work.A;
     s->work.kernel = v->kernel;
     status         = v->fill == FILL_NONE ? SPMM_OK : fill_panels(c, v->fill, &filled);
     if (status == SPMM_OK) {
@@ -293,20 +288,13 @@ static cudaError_t run(const void *state, const void *B, void *C, int64_t n, cud
     return cute_mm(&((const state_t *)state)->work, B, C, n, stream);
 }
 
-static void destroy(const spmm_device_t *device, void *state)
-{
-    if (state != NULL) {
-        published_release(device, &((state_t *)state)->arrays);
-        spmmi_free(state);
-    }
-}
-
 const published_t published_cute = {.name       = "cutespmm",
                                     .type       = SPMM_R_32F,
                                     .compute    = SPMM_COMPUTE_32F_FAST_TF32,
                                     .engine     = "hrpb",
+                                    .unit       = 32,
                                     .n_variants = VARIANTS,
                                     .variants   = names,
                                     .build      = build,
-                                    .run        = run,
-                                    .destroy    = destroy};
+                                    .state_size = sizeof(state_t),
+                                    .run        = run};

@@ -4,13 +4,13 @@
  *
  *      bench_published PAPER [--iterations K] [--only NAME,NAME,...] N,N,... MATRIX...
  *
- *  PAPER: acc-spmm, cutespmm (TF32), sspmm or vectorsparse (FP16).  MATRIX is a file or a
- *  generator's spec; N multiples of 32.  Device time, median of K (20) products after 3, the same
- *  B and C again. --only: variants, `cusparse` or `engine`, that of the library; without it all.
- *  A line for each matrix, N and variant: facts of the matrix (TCU-Synergy's class, modelled OI,
- *  IBD), time, GFLOP/s, its time over those of the engine and of cusparse, error against FP64
- *  sums on the host. `engine ordered` has the rows in the order of the paper.  Exit code 1: an
- *  error is above its bound.
+ *  PAPER: acc-spmm, cutespmm (TF32), sspmm, thesis or vectorsparse (FP16).  MATRIX is a file or a
+ *  generator's spec; N multiples of 32, of thesis 8.  Device time, median of K (20) products after
+ *  3, the same B and C again.  --only: variants, `cusparse` or `engine`, that of the library, which
+ *  for thesis is `bcsr` and `bcsr-sp24`; without it all.  A line for each matrix, N and variant:
+ *  facts of the matrix (TCU-Synergy's class, modelled OI, IBD), time, GFLOP/s, its time over those
+ *  of the engine and of cusparse, error against FP64 sums on the host.  `engine ordered` has the
+ *  rows in the order of the paper.  Exit code 1: an error is above its bound.
  */
 #include "published.h"
 
@@ -26,7 +26,7 @@
 #include "tool_common.h"
 
 static const published_t *const papers[] = {&published_acc, &published_cute, &published_sspmm,
-                                            &published_vector};
+                                            &published_thesis, &published_vector};
 static const published_t       *paper; /* of the command line */
 
 /** A matrix, its facts, and one width. */
@@ -58,12 +58,17 @@ void *published_upload(const spmm_device_t *device, const void *host, size_t byt
     return *status == SPMM_OK ? to : NULL;
 }
 
-void published_release(const spmm_device_t *device, published_arrays_t *arrays)
+static void release(const spmm_device_t *device, void *state)
 {
+    const published_arrays_t *arrays = state;
+
     for (int k = 0; k < arrays->n; k++) {
         device->ops->release(device, arrays->array[k]);
     }
-    arrays->n = 0;
+    if (paper->close != NULL) {
+        paper->close(state);
+    }
+    spmmi_free(state);
 }
 
 static spmm_status_t multiply(void *self)
@@ -77,11 +82,14 @@ static spmm_status_t multiply(void *self)
 
 static spmm_status_t time_variant(run_t *r, int v, double *seconds, double *error)
 {
-    product_t     product = {.o = &r->o};
-    void         *state   = NULL;
-    spmm_status_t status  = paper->build(&r->c, v, &state);
+    void         *state   = spmmi_alloc_zero(1, paper->state_size);
+    product_t     product = {.o = &r->o, .state = state};
+    spmm_status_t status;
 
-    product.state = state;
+    if (state == NULL) {
+        return spmmi_fail_memory(&r->o.device->env->err, 1, paper->state_size, "a format");
+    }
+    status = paper->build(&r->c, v, state);
     if (status == SPMM_OK) {
         status = bench_operands_poison(&r->o);
     }
@@ -92,7 +100,7 @@ static spmm_status_t time_variant(run_t *r, int v, double *seconds, double *erro
     if (status == SPMM_OK) {
         status = bench_operands_error(&r->o, error);
     }
-    paper->destroy(r->o.device, state);
+    release(r->o.device, state);
     return status;
 }
 
@@ -108,8 +116,13 @@ static spmm_status_t time_engine(run_t *r, const char *name, const spmm_csr_t *b
                                         .n       = r->o.n,
                                         .pattern = &pattern};
     void                    *format  = NULL;
-    spmm_status_t            status  = spmmi_pattern_scan(r->o.device->env, block, &pattern);
+    char                     why[SPMM_WHY];
+    spmm_status_t            status;
 
+    if (!engine->supports(&problem, r->o.device, why)) {
+        return spmmi_fail(&r->o.device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name, why);
+    }
+    status = spmmi_pattern_scan(r->o.device->env, block, &pattern);
     if (status == SPMM_OK) {
         status = engine->build(block, &problem, r->o.device, &format);
     }
@@ -168,13 +181,39 @@ static spmm_status_t run_width(run_t *r)
 {
     r->engine_s = r->cusparse_s = (double)NAN;
     SPMM_TRY(compete(r, "cusparse", "cusparse", r->c.block, 0, &r->cusparse_s));
-    SPMM_TRY(compete(r, "engine", paper->engine, r->c.block, 0, &r->engine_s));
+    if (paper->named == NULL) {
+        SPMM_TRY(compete(r, "engine", paper->engine, r->c.block, 0, &r->engine_s));
+    }
+    for (int k = 0; paper->named != NULL && paper->named[k] != NULL; k++) {
+        const char *name = paper->named[k];
+
+        SPMM_TRY(compete(r, name, name, r->c.block, 0, k == 0 ? &r->engine_s : NULL));
+    }
     if (r->c.ordered != r->c.block) {
         SPMM_TRY(compete(r, "engine ordered", paper->engine, r->c.ordered, 0, NULL));
     }
     for (int v = 0; v < paper->n_variants; v++) {
         SPMM_TRY(compete(r, paper->variants[v], NULL, NULL, v, NULL));
     }
+    return SPMM_OK;
+}
+
+/* Empty rows and columns behind the last ones. */
+static spmm_status_t pad(spmm_env_t *env, int32_t to, spmm_csr_t *block)
+{
+    const int32_t rows = (block->n_rows + to - 1) / to * to;
+    const size_t  nnz  = (size_t)spmmi_csr_nnz(block);
+    spmm_csr_t    out  = {0};
+
+    SPMM_TRY(spmmi_csr_alloc(env, rows, (block->n_cols + to - 1) / to * to, (int64_t)nnz,
+                             block->type, &out));
+    for (int32_t i = 0; i <= rows; i++) {
+        out.row_ptr[i] = block->row_ptr[i < block->n_rows ? i : block->n_rows];
+    }
+    memcpy(out.col_idx, block->col_idx, nnz * sizeof *out.col_idx);
+    memcpy(out.values, block->values, nnz * spmm_type_size(block->type));
+    spmmi_csr_free(block);
+    *block = out;
     return SPMM_OK;
 }
 
@@ -186,6 +225,9 @@ static int run_matrix(const spmm_device_t *device, const char *path, bench_progr
     spmm_status_t status = bench_block_read(env, path, paper->type, &block);
 
     r.c = (published_case_t){.device = device, .block = &block, .ordered = &block};
+    if (status == SPMM_OK && paper->pad > 0) {
+        status = pad(env, paper->pad, &block);
+    }
     if (status == SPMM_OK && paper->order != NULL && block.n_rows == block.n_cols) {
         status = bench_block_reorder(env, paper->order, &block, &ordered, NULL);
         if (status == SPMM_OK) {
@@ -203,6 +245,7 @@ static int run_matrix(const spmm_device_t *device, const char *path, bench_progr
     for (int w = 0; w < program->n_widths && status == SPMM_OK; w++) {
         status = bench_operands_open(device, &block, program->width[w], &r.o);
         r.c.n  = program->width[w];
+        r.c.o  = &r.o;
         if (status == SPMM_OK) {
             status = run_width(&r);
         }
@@ -229,7 +272,6 @@ int main(int argc, char **argv)
     bench_program_t program = {.name = "bench_published",
                                .usage =
                                    "PAPER [--iterations K] [--only NAME,...] N,N,... MATRIX...",
-                               .unit       = 32,
                                .head       = print_head,
                                .run        = run_matrix,
                                .iterations = 20,
@@ -244,5 +286,6 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: %s %s\n", program.name, program.usage);
         return 2;
     }
+    program.unit = paper->unit;
     return bench_block_main(&program, argv + 2);
 }

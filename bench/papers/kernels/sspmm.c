@@ -37,10 +37,10 @@ static const variant_t variants[] = {
 enum { VARIANTS = sizeof variants / sizeof variants[0], V = 8, MOST_ROWS = 1 << 27 };
 
 typedef struct {
+    published_arrays_t arrays;
     sspmm_scheme_t     scheme;
     spmm_cvse_arrays_t A;
     const int32_t     *row_map;
-    published_arrays_t arrays;
 } state_t;
 
 /* Each row in a window of its own, seven empty ones behind it. */
@@ -138,20 +138,16 @@ static spmm_status_t lay_out(const published_case_t *c, const spmm_csr_t *block,
     return status;
 }
 
-static spmm_status_t build(const published_case_t *c, int k, void **state)
+static spmm_status_t build(const published_case_t *c, int k, void *state)
 {
     const variant_t *v      = &variants[k];
     const double     places = (double)c->block->n_rows * c->block->n_cols;
     const double     filled = places > 0.0 ? (double)spmmi_csr_nnz(c->block) / places : 0.0;
     const int32_t    height = v->height != 0 ? v->height : 1.0 - filled < dense_enough ? 16 : 8;
     spmm_csr_t       other  = {0};
-    state_t         *s;
+    state_t         *s      = state;
     spmm_status_t    status = SPMM_OK;
 
-    if (SPMM_NEW_ZERO(s, 1) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *s, "a format");
-    }
-    *state    = s;
     s->scheme = v->scheme;
     if (v->rows != ROWS_GIVEN) {
         status = v->rows == ROWS_ALONE ? spread(c, &other) : sort(c, height, &other);
@@ -170,20 +166,13 @@ static cudaError_t run(const void *state, const void *B, void *C, int64_t n, cud
     return sspmm_mm(s->scheme, &s->A, s->row_map, B, C, n, stream);
 }
 
-static void destroy(const spmm_device_t *device, void *state)
-{
-    if (state != NULL) {
-        published_release(device, &((state_t *)state)->arrays);
-        spmmi_free(state);
-    }
-}
-
 const published_t published_sspmm = {.name       = "sspmm",
                                      .type       = SPMM_R_16F,
                                      .compute    = SPMM_COMPUTE_32F,
                                      .engine     = "cvse",
+                                     .unit       = 32,
                                      .n_variants = VARIANTS,
                                      .variants   = names,
                                      .build      = build,
-                                     .run        = run,
-                                     .destroy    = destroy};
+                                     .state_size = sizeof(state_t),
+                                     .run        = run};

@@ -21,10 +21,10 @@ typedef struct {
 } encoding_t;
 
 typedef struct {
+    published_arrays_t arrays;
     vector_tiling_t    tiling;
     int                v;
     vector_matrix_t    A;
-    published_arrays_t arrays;
 } state_t;
 
 /* The windows' distinct columns, in their order; of each what it is for.
@@ -111,21 +111,17 @@ static spmm_status_t lay_out(const published_case_t *c, state_t *s)
     return status;
 }
 
-static spmm_status_t build(const published_case_t *c, int k, void **state)
+static spmm_status_t build(const published_case_t *c, int k, void *state)
 {
     static const vector_tiling_t tilings[VARIANTS] = {
         VECTOR_OCTET,      VECTOR_OCTET_MIXED, VECTOR_OCTET_WHOLE, VECTOR_OCTET_DIRECT,
         VECTOR_OCTET_FOUR, VECTOR_WARP,        VECTOR_SUBWARP,     VECTOR_OCTET};
     const int v = native(c->block);
-    state_t  *s;
+    state_t  *s = state;
 
     if (k == VARIANTS - 1 && v == MOST) {
         return spmmi_fail(&c->device->env->err, SPMM_ERR_UNSUPPORTED, "V is 8 already");
     }
-    if (SPMM_NEW_ZERO(s, 1) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, 1, sizeof *s, "a format");
-    }
-    *state    = s;
     s->tiling = tilings[k];
     s->v      = k == VARIANTS - 1 ? MOST : v;
     return lay_out(c, s);
@@ -138,20 +134,13 @@ static cudaError_t run(const void *state, const void *B, void *C, int64_t n, cud
     return vector_mm(s->tiling, s->v, &s->A, B, C, n, stream);
 }
 
-static void destroy(const spmm_device_t *device, void *state)
-{
-    if (state != NULL) {
-        published_release(device, &((state_t *)state)->arrays);
-        spmmi_free(state);
-    }
-}
-
 const published_t published_vector = {.name       = "vectorsparse",
                                       .type       = SPMM_R_16F,
                                       .compute    = SPMM_COMPUTE_32F,
                                       .engine     = "cvse",
+                                      .unit       = 32,
                                       .n_variants = VARIANTS,
                                       .variants   = names,
                                       .build      = build,
-                                      .run        = run,
-                                      .destroy    = destroy};
+                                      .state_size = sizeof(state_t),
+                                      .run        = run};

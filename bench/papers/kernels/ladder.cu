@@ -2,7 +2,7 @@
 /** @file ladder.cu  The steps of the ladder.  Fragments are read by ldmatrix, which SMaT does by
  *  32-bit loads; C goes to memory from registers, in all steps alike. */
 #include "cuda/tc/tc_common.cuh"
-#include "ladder_mm.h"
+#include "ladder.h"
 
 namespace
 {

@@ -6,6 +6,7 @@
 #ifndef LADDER_H
 #define LADDER_H
 
+#include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -73,5 +74,21 @@ static inline bool ladder_has_map(ladder_step_t step)
 {
     return step == LADDER_T || step == LADDER_ST || step == LADDER_ST_LARGE;
 }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** C = A * B in FP16, sums in FP32.
+ *  @param[in]  Bt  [n x ldb] B by columns; ldb covers whole tiles of A, in which what B does
+ *                  not have is finite
+ *  @param[out] C   [n_tile_rows * 16 x n], row-major
+ *  @param[in]  n   a multiple of 8 */
+cudaError_t ladder_mm(ladder_step_t step, const ladder_tiles_t *A, const void *Bt, int64_t ldb,
+                      void *C, int64_t n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* LADDER_H */
