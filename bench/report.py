@@ -152,22 +152,21 @@ def classes():
     return grid(titles, lines)
 
 
+def more_ratios(title, kinds, widths):
+    """Of products of default plans by type: column-major, complex, narrow."""
+    return grid([title] + [f"N = {n}" for n in widths], [
+        [name, *(both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
+                 for n in widths)] for name, kind in kinds])
+
+
 def column_major():
-    def cells(kind, name):
-        return [both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
-                for n in (8, 32, 128)] if name is None else [
-                    both(values(rows(name, type=kind, N=n), "ratio")) for n in (8, 32, 128)]
-    return grid(["what", "N = 8", "N = 32", "N = 128"], [
-        [title, *cells(kind, name)] for title, kind, name in (
-            ("FP64, column-major", "64f", None), ("FP32, column-major", "32f", None),
-            ("FP16, column-major", "16f", None), ("complex FP64", "64c", "complex.tsv"),
-            ("complex FP32", "32c", "complex.tsv"))])
+    return more_ratios("what", (
+        ("FP64, column-major", "64f"), ("FP32, column-major", "32f"), ("FP16, column-major", "16f"),
+        ("complex FP64", "64c"), ("complex FP32", "32c")), (8, 32, 128))
 
 
 def narrow():
-    return grid(["row-major", "N = 1", "N = 4", "N = 20", "N = 100"], [
-        [title, *(both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
-                  for n in (1, 4, 20, 100))] for title, kind in (("FP64", "64f"), ("FP32", "32f"))])
+    return more_ratios("row-major", (("FP64", "64f"), ("FP32", "32f")), (1, 4, 20, 100))
 
 
 def many_products():
