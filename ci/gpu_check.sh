@@ -481,13 +481,12 @@ ranks=4
 drain
 
 products_step() {
-    local cover=(--driver "$driver" --output "$output/gpu_check.tsv"
-        --beside "$((most_beside < 3 ? most_beside : 3))")
+    local cover=(--driver "$driver" --beside "$((most_beside < 3 ? most_beside : 3))")
     [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
     [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
     python3 ci/gpu_cover.py "${cover[@]}" >"$work/cover" || fail ": products"
     cat "$work/cover"
-    note "products: $(tail -n 1 "$work/cover" | sed 's/; [^;]*$//')"
+    note "products: $(tail -n 1 "$work/cover")"
 }
 step products "$gpus" 1 "products" products_step
 drain

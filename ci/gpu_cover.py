@@ -2,16 +2,13 @@
 """Verified products of spmm_dist on GPUs: every pair of levels of any two factors occurs in some
 run (ranks, columns, type, layout, op, transport, partition, timeout, matrix).
 
-Writes one row for each run to a TSV file, prints the same as a table; what failed is said at once
-on the standard error stream.  Runs go side by side, so times are not for publication.  Python 3
-standard library only; ci/gpu_check.sh is the way to call it."""
+Runs go side by side; what failed is said at once on the standard error stream, how many at the end.
+Python 3 standard library only; ci/gpu_check.sh is the way to call it."""
 import argparse
 import concurrent.futures
-import datetime
 import json
 import os
 import pathlib
-import platform
 import re
 import subprocess
 import sys
@@ -23,8 +20,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
 from pairwise import pairwise  # noqa: E402
 
 GENERATED = ["rmat:scale=20,degree=16", "stencil27:nx=100,ny=100,nz=100"]
-COLUMNS = ["matrix", "P", "N", "type", "layout", "op", "transport", "partition", "total_ms",
-           "gflops", "max_error", "passed", "timeout_s", "engine", "wall_s"]
 
 
 class Gpus:
@@ -128,7 +123,7 @@ def judge(code, errors, report, case):
 
 
 def run(args, case, gpus):
-    """One row of the table; what a run wrote that failed is printed."""
+    """The verdict; what a run wrote that failed is printed."""
     taken = gpus.take(case["P"])
     start = time.monotonic()
     try:
@@ -145,47 +140,17 @@ def run(args, case, gpus):
         gpus.give_back(taken)
     wall = time.monotonic() - start
     passed = judge(done.returncode, done.stderr, report, case)
-    row = dict(case, matrix=os.path.basename(case["matrix"]), timeout_s=case["timeout"],
-               passed=passed, wall_s=f"{wall:.1f}")
-    if report is not None:
-        error = report["verify"]["max_error"] if report["verify"] else None
-        row.update(total_ms=f"{report['time']['total_ms']:.4g}", gflops=f"{report['gflops']:.4g}",
-                   max_error="nan" if error is None else f"{error:.2e}", engine=report["engine"])
     if passed == "no":
         why = {124: "timed out", 137: "killed"}.get(done.returncode, f"exit {done.returncode}")
         log = f"{' '.join(command)}\n{why} after {wall:.1f} s\n{done.stdout}{done.stderr}"
         print(f"FAILED: {log}", file=sys.stderr, flush=True)
-    return [str(row.get(c, "-")) for c in COLUMNS]
-
-
-def device_name(args):
-    if args.device != "cuda":
-        return "CPU"
-    asked = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version",
-                           "--format=csv,noheader"], capture_output=True, text=True, check=False)
-    return "; ".join(sorted(set(asked.stdout.strip().splitlines())))
-
-
-def write(args, rows, n_gpus):
-    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    with open(args.output, "w", encoding="utf-8") as file:
-        print(f"# ci/gpu_check.sh on {today}, {platform.node()}, {n_gpus} x {device_name(args)}; "
-              f"runs share the machine: times are indicative", file=file)
-        for row in [COLUMNS] + rows:
-            print("\t".join(row), file=file)
-
-
-def show(rows):
-    width = [max(len(r[c]) for r in [COLUMNS] + rows) for c in range(len(COLUMNS))]
-    for row in [COLUMNS] + rows:
-        print("  ".join(cell.ljust(w) for cell, w in zip(row, width)).rstrip())
+    return passed
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True, help="spmm_dist")
-    parser.add_argument("--output", required=True, help="TSV file")
     parser.add_argument("--matrices", help="folder of .mtx, .mtx.gz and .csr files")
     parser.add_argument("--generate", action="append", help="instead of the two of the check")
     parser.add_argument("--mpi-cuda", help="prefix of a CUDA-aware Open MPI: adds mpi-device")
@@ -208,13 +173,10 @@ def main():
     args.places = len(ids) * args.beside
     gpus, start = Gpus(ids, args.beside), time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(max_workers=args.places) as pool:
-        rows = list(pool.map(lambda case: run(args, case, gpus), cases))
-    write(args, rows, len(ids))
-    show(rows)
-    verdict = [row[COLUMNS.index("passed")] for row in rows]
-    print(f"{len(rows)} runs on {len(ids)} {args.device} in {time.monotonic() - start:.0f} s: "
+        verdict = list(pool.map(lambda case: run(args, case, gpus), cases))
+    print(f"{len(verdict)} runs on {len(ids)} {args.device} in {time.monotonic() - start:.0f} s: "
           f"{verdict.count('yes')} passed, {verdict.count('range')} refused values out of the "
-          f"type's range, {verdict.count('no')} failed; {args.output}")
+          f"type's range, {verdict.count('no')} failed")
     return verdict.count("no") != 0
 
 
