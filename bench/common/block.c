@@ -241,6 +241,26 @@ int bench_block_failed(const char *program, const char *path, const spmm_device_
     return 3;
 }
 
+int bench_block_each(const char *program, const char                                *titles,
+                     spmm_status_t (*run)(spmm_env_t *env, const char *path), char **paths)
+{
+    spmm_env_t env  = {.size = 1, .threads = 1};
+    int        code = 0;
+
+    MPI_Init(NULL, NULL);
+    env.comm = MPI_COMM_SELF;
+    (void)puts(titles);
+    for (; *paths != NULL; paths++) {
+        if (run(&env, *paths) != SPMM_OK) {
+            (void)fprintf(stderr, "%s: %s: %s\n", program, *paths, env.err.text);
+            spmmi_error_clear(&env.err);
+            code = 3;
+        }
+    }
+    MPI_Finalize();
+    return code;
+}
+
 /* @return what comes behind the options and widths, NULL: arguments are wrong */
 static char **parse(bench_program_t *p, char **at)
 {

@@ -63,6 +63,11 @@ spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engin
 /** Fetch C to host_C.  @param[out] error  as bench_block_error() */
 spmm_status_t bench_operands_error(const bench_operands_t *o, double *error);
 
+/** A program that needs no GPU: start MPI, print @p titles and run each of @p paths, which end with
+ *  NULL, with one thread.  @return 0, or 3 where one failed */
+int bench_block_each(const char *program, const char                                *titles,
+                     spmm_status_t (*run)(spmm_env_t *env, const char *path), char **paths);
+
 enum { BENCH_WIDTHS = 16, BENCH_WARMUP = 3 };
 
 typedef struct bench_program bench_program_t;

@@ -94,37 +94,32 @@ static double time_pairs(const product_t *p, int64_t pairs, double *ours, double
     return median;
 }
 
-/* One line: our product in @p layout beside that of @p peer. */
+/* One line: our row-major product beside that of @p peer. */
 static spmm_status_t compare(bench_t *b, const spmm_csr_t *A, const int32_t *row_ptr,
                              const char *name, const cpu_peer_t *peer, spmm_operands_t *x,
                              int threads)
 {
-    const bool           row = x->layout == SPMM_LAYOUT_ROW;
-    product_t            p   = {.engine = spmmi_engine_find("csr-cpu"), .x = x, .threads = threads};
+    product_t            p = {.engine = spmmi_engine_find("csr-cpu"), .x = x, .threads = threads};
     const spmm_problem_t problem = {.ab_type = A->type,
                                     .c_type  = A->type,
                                     .compute =
                                         A->type == SPMM_R_64F ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F,
-                                    .layout = x->layout,
+                                    .layout = SPMM_LAYOUT_ROW,
                                     .n      = x->n};
     double               ours = 0, theirs = 0, ratio, error = 0;
 
     b->device.threads = b->device.n_sm = threads;
     SPMM_TRY(p.engine->build(A, &problem, &b->device, &p.format));
-    x->ldb = row ? x->n : A->n_cols;
-    x->ldc = row ? x->n : A->n_rows;
     memset(x->C, 0xff, (size_t)(A->n_rows * x->n) * spmm_type_size(A->type)); /* NaN */
     multiply(&p, false);
-    if (row) {
-        error = bench_block_error(A, x->n, x->B, x->C);
-        b->is_wrong |= !(error <= tool_tolerance(A->type, problem.compute));
-    }
+    error = bench_block_error(A, x->n, x->B, x->C);
+    b->is_wrong |= !(error <= tool_tolerance(A->type, problem.compute));
     if (peer->open(A, row_ptr, x, threads, &p.peer)) {
         ratio = time_pairs(&p, b->pairs, &ours, &theirs);
-        (void)printf("%s\t%d\t%lld\t%s\t%d\t%lld\t%s\t%s\t%.5f\t%.5f\t%.3f\t%.1e\n", name,
+        (void)printf("%s\t%d\t%lld\t%s\t%d\t%lld\trow\t%s\t%.5f\t%.5f\t%.3f\t%.1e\n", name,
                      A->n_rows, (long long)spmmi_csr_nnz(A),
-                     tool_word_name(tool_types, (int)A->type), threads, (long long)x->n,
-                     row ? "row" : "col", peer->name, 1e3 * ours, 1e3 * theirs, ratio, error);
+                     tool_word_name(tool_types, (int)A->type), threads, (long long)x->n, peer->name,
+                     1e3 * ours, 1e3 * theirs, ratio, error);
         (void)fflush(stdout);
         p.peer.close(p.peer.self);
     }
@@ -132,12 +127,18 @@ static spmm_status_t compare(bench_t *b, const spmm_csr_t *A, const int32_t *row
     return SPMM_OK;
 }
 
-/* All peers, layouts and numbers of threads at one width. */
+/* All peers and numbers of threads at one width. */
 static spmm_status_t run_width(bench_t *b, const spmm_csr_t *A, const int32_t *row_ptr,
                                const char *name, int64_t n)
 {
     const size_t    size   = (size_t)n * spmm_type_size(A->type);
-    spmm_operands_t x      = {.ab_type = A->type, .c_type = A->type, .n = n, .alpha = {.re = 1.0}};
+    spmm_operands_t x      = {.ab_type = A->type,
+                              .c_type  = A->type,
+                              .layout  = SPMM_LAYOUT_ROW,
+                              .n       = n,
+                              .alpha   = {.re = 1.0},
+                              .ldb     = n,
+                              .ldc     = n};
     void           *B      = spmmi_alloc(A->n_cols, size);
     spmm_status_t   status = SPMM_OK;
 
@@ -149,12 +150,10 @@ static spmm_status_t run_width(bench_t *b, const spmm_csr_t *A, const int32_t *r
         bench_block_random(A, n, B);
     }
     for (int t = 0; t < b->n_threads; t++) {
-        for (int k = 0; k < 4 && status == SPMM_OK; k++) {
-            const cpu_peer_t *peer = b->peer[k / 2];
+        for (int k = 0; k < 2 && status == SPMM_OK; k++) {
+            const cpu_peer_t *peer = b->peer[k];
 
-            x.layout = k % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
-            if (peer != NULL && (x.layout == SPMM_LAYOUT_ROW || x.layout == peer->layout) &&
-                (b->threads[t] == 1 || peer->threads)) {
+            if (peer != NULL && (b->threads[t] == 1 || peer->threads)) {
                 status = compare(b, A, row_ptr, name, peer, &x, (int)b->threads[t]);
             }
         }

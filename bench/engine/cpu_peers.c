@@ -119,7 +119,7 @@ static bool mkl_open(const spmm_csr_t *A, const int32_t *row_ptr, const spmm_ope
 }
 
 const cpu_peer_t bench_peer_mkl = {
-    .name = "mkl", .layout = SPMM_LAYOUT_ROW, .threads = true, .load = mkl_load, .open = mkl_open};
+    .name = "mkl", .threads = true, .load = mkl_load, .open = mkl_open};
 
 static const char *petsc_load(const char *library)
 {
@@ -171,5 +171,4 @@ static bool petsc_open(const spmm_csr_t *A, const int32_t *row_ptr, const spmm_o
            petsc.mat_mat(m[PETSC_A], m[PETSC_B], PETSC_INITIAL, -2.0, &m[PETSC_C]) == 0;
 }
 
-const cpu_peer_t bench_peer_petsc = {
-    .name = "petsc", .layout = SPMM_LAYOUT_COL, .load = petsc_load, .open = petsc_open};
+const cpu_peer_t bench_peer_petsc = {.name = "petsc", .load = petsc_load, .open = petsc_open};

@@ -16,9 +16,8 @@ typedef struct {
 
 /** A library. */
 typedef struct {
-    const char   *name;
-    spmm_layout_t layout;  /**< of B and C */
-    bool          threads; /**< more than one */
+    const char *name;
+    bool        threads; /**< more than one */
     /** Load @p library. @return why not, or NULL */
     const char *(*load)(const char *library);
     /** A product of @p A, whose columns and rows B and C have, with @p x, all of one real type;

@@ -69,18 +69,8 @@ static spmm_status_t compare(spmm_env_t *env, const char *path)
 
 int main(int argc, char **argv)
 {
-    spmm_env_t env  = {.size = 1};
-    int        code = 0;
-
-    MPI_Init(&argc, &argv);
-    env.comm = MPI_COMM_SELF;
-    (void)printf("matrix\torder\tmean_nnz_tc\tpairs8\tpairs16\tratio8\tratio16\tcpu_s\n");
-    for (int k = 1; k < argc; k++) {
-        if (compare(&env, argv[k]) != SPMM_OK) {
-            (void)fprintf(stderr, "bench_reorder: %s: %s\n", argv[k], env.err.text);
-            code = 3;
-        }
-    }
-    MPI_Finalize();
-    return code;
+    (void)argc;
+    return bench_block_each("bench_reorder",
+                            "matrix\torder\tmean_nnz_tc\tpairs8\tpairs16\tratio8\tratio16\tcpu_s",
+                            compare, argv + 1);
 }

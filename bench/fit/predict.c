@@ -10,7 +10,7 @@
  *  the predicted time.  All engines take part in a build with CUDA.  --rates: of another device,
  *  bytes/s of a copy and of random rows out of each working set of spmmi_gather_sets.
  */
-#include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,60 +121,38 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
     }
 }
 
-static spmm_status_t one(const request_t *r, spmm_env_t *env, const char *path)
+static request_t request;
+
+static spmm_status_t run(spmm_env_t *env, const char *path)
 {
     spmm_csr_t     block   = {0};
     spmm_pattern_t pattern = {0};
     spmm_status_t  status  = bench_block_read(env, path, SPMM_R_32F, &block);
 
-    block.type = r->type; /* of the facts; the values are not looked at */
+    block.type = request.type; /* of the facts; the values are not looked at */
     if (status == SPMM_OK) {
         status = spmmi_pattern_scan(env, &block, &pattern);
     }
     spmmi_csr_free(&block);
     if (status == SPMM_OK) {
-        print(r, bench_block_name(path), &pattern);
+        print(&request, bench_block_name(path), &pattern);
     }
     spmmi_pattern_free(&pattern);
     (void)fflush(stdout);
     return status;
 }
 
-static int run(const request_t *r, char **files)
-{
-    spmm_env_t    env    = {.comm = MPI_COMM_WORLD, .size = 1};
-    spmm_status_t status = SPMM_OK;
-
-    (void)printf("matrix\tengine\tN\tcompute\tterm\tconstant\tseconds\n");
-    for (; *files != NULL && status == SPMM_OK; files++) {
-        status = one(r, &env, *files);
-    }
-    if (status != SPMM_OK) {
-        (void)fprintf(stderr, "bench_predict: %s\n", env.err.text);
-    }
-    return status == SPMM_OK ? 0 : 3;
-}
-
 int main(int argc, char **argv)
 {
-    request_t  request   = {0};
     const bool has_rates = argc > 2 && strcmp(argv[1], "--rates") == 0;
     const int  skip      = has_rates ? 2 : 0;
-    int        code      = 2;
 
-    if (!has_rates || read_rates(argv[2])) {
-        code = parse(argc - skip, argv + skip, &request);
-    }
-    if (code != 0) {
+    if ((has_rates && !read_rates(argv[2])) || parse(argc - skip, argv + skip, &request) != 0) {
         (void)fprintf(stderr, "usage: bench_predict [--rates COPY,GATHER,...] "
                               "64f|32f|32f-fast-tf32|16f|16bf|64f-col|32f-col|64c|32c|"
                               "32c-fast-tf32 N,N,... FILE...\n");
-        return code;
+        return 2;
     }
-    if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
-        return 4;
-    }
-    code = run(&request, argv + 3 + skip);
-    (void)MPI_Finalize();
-    return code;
+    return bench_block_each("bench_predict", "matrix\tengine\tN\tcompute\tterm\tconstant\tseconds",
+                            run, argv + 3 + skip);
 }

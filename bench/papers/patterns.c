@@ -170,21 +170,12 @@ static spmm_status_t run(spmm_env_t *env, const char *path)
 
 int main(int argc, char **argv)
 {
-    spmm_env_t env  = {.size = 1, .threads = 1};
-    int        code = 0;
-
-    MPI_Init(&argc, &argv);
-    env.comm = MPI_COMM_SELF;
-    (void)printf("matrix\trows\tcols\tnnz\ttc_blocks\tmean_nnz_tc\tibd\tcsr_bytes\ttcf_bytes"
-                 "\tme_tcf_bytes\tbittcf_bytes\tscan_ms\tbittcf_ms\tpairs16\tbricks\talpha"
-                 "\tsynergy\tclass\toi_shmem\tvectors8\tfill8\tcvse8_bytes\tvectors16\tfill16"
-                 "\tcvse16_bytes\tv\ttiles16\ttiles32\tsp24\tme_tcf_ms\n");
-    for (int k = 1; k < argc; k++) {
-        if (run(&env, argv[k]) != SPMM_OK) {
-            (void)fprintf(stderr, "bench_patterns: %s: %s\n", argv[k], env.err.text);
-            code = 3;
-        }
-    }
-    MPI_Finalize();
-    return code;
+    (void)argc;
+    return bench_block_each(
+        "bench_patterns",
+        "matrix\trows\tcols\tnnz\ttc_blocks\tmean_nnz_tc\tibd\tcsr_bytes\ttcf_bytes"
+        "\tme_tcf_bytes\tbittcf_bytes\tscan_ms\tbittcf_ms\tpairs16\tbricks\talpha"
+        "\tsynergy\tclass\toi_shmem\tvectors8\tfill8\tcvse8_bytes\tvectors16\tfill16"
+        "\tcvse16_bytes\tv\ttiles16\ttiles32\tsp24\tme_tcf_ms",
+        run, argv + 1);
 }
