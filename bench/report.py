@@ -3,9 +3,8 @@
 """The tables of README.md, docs/explanation/performance.md and docs/reference/papers.md, out of
 bench/results.
 
-    bench/report.py                        writes them
-    bench/report.py --check                says which of them differ, exit code 1
-    bench/report.py --variants PAPER FILE  prints that of a table of bench_published
+    bench/report.py            writes them
+    bench/report.py --check    says which of them differ, exit code 1
 
 A document has them between the comments `<!-- report: NAME -->` and `<!-- end -->`."""
 import pathlib
@@ -20,6 +19,7 @@ import headlines  # noqa: E402
 import published  # noqa: E402
 from pruned import crossing, speedups  # noqa: E402
 import table  # noqa: E402
+import variants  # noqa: E402
 from table import geomean, stem  # noqa: E402
 
 DOCUMENTS = ("README.md", "docs/explanation/performance.md", "docs/reference/papers.md")
@@ -39,10 +39,6 @@ CLASSES = {
     "programs": "Groebner_id2003_aug lp_fit2d lp_maros_r7 sat14_6s9",
     "pruned weights": ("dlmc_rn50_fc_vd80 dlmc_tr_ffn1_mp70 dlmc_tr_ffn1_mp80 dlmc_tr_ffn1_mp90 "
                        "dlmc_tr_ffn2_vd80 dlmc_tr_sym33288_mp95")}
-
-
-BASES = {"acc-spmm": "all", "cutespmm": "TM 16", "sspmm": "V 8", "thesis": "bcsr",
-         "vectorsparse": "octet"}  # of each paper what its variants are compared with
 
 
 def rows(name, **wanted):
@@ -300,45 +296,19 @@ def synergy():
                  for k, title in enumerate(("authors' program", "plans"))])
 
 
-def variants(paper, path=None):
-    """Geometric means of the times of each variant over the base and over the engine."""
-    base = BASES[paper]
-    ms, engine = {}, "bcsr" if paper == "thesis" else "engine"
-    for r in rows(path or f"{paper}.tsv"):
-        if paper == "acc-spmm":
-            group = "IBD > 8" if r["ibd"] > 8 else "IBD <= 8"
-        else:
-            group = f"N = {r['N']:.0f}"
-        if paper == "thesis":
-            group = ("XdYs, " if r["matrix"].startswith("xdys") else "stand-ins, ") + group
-        of = ms.setdefault(group, {}).setdefault((r["matrix"], r["N"]), {})
-        of[r["variant"]] = r["median_ms"]
-
-    def cell(group, variant, other):
-        found = [m[variant] / m[other] for m in ms[group].values() if variant in m and other in m]
-        return mean(found)
-    names = dict.fromkeys(name for of in ms.values() for m in of.values() for name in m)
-    others = [base] if base == engine else [base, engine]
-    return grid(["variant"] + [f"over {other}, {group}" for other in others for group in ms],
-                [[name] + [cell(group, name, other) for other in others for group in ms]
-                 for name in names if name not in ("cusparse", engine)])
-
-
 REPORTS = {
     "how fast": how_fast, "one GPU": one_gpu, "pruned weights": pruned_weights,
     "four GPUs": four_gpus, "least": least, "classes": classes, "column-major": column_major,
     "narrow": narrow, "many products": many_products, "break even": break_even,
     "several GPUs": several_gpus, "two GPUs": two_gpus, "CPUs": cpus, "SDDMM": sddmm,
     "LOBPCG": lobpcg, "counted": counted, "systems": systems, "synergy": synergy,
-    **{paper: lambda paper=paper: variants(paper) for paper in BASES}}
+    **{paper: lambda paper=paper: grid(*variants.means(
+        paper, ROOT / f"bench/results/{paper}.tsv")) for paper in variants.BASES}}
 
 
 def main():
-    if len(sys.argv) == 4 and sys.argv[1] == "--variants" and sys.argv[2] in BASES:
-        print(variants(sys.argv[2], pathlib.Path(sys.argv[3]).resolve()), end="\n\n")
-        return 0
     if sys.argv[1:] not in ([], ["--check"]):
-        print(f"usage: {sys.argv[0]} [--check | --variants PAPER FILE]", file=sys.stderr)
+        print(f"usage: {sys.argv[0]} [--check]", file=sys.stderr)
         return 2
     left, differ = set(REPORTS), []
 

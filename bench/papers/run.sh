@@ -6,7 +6,7 @@
 #     bench/papers/run.sh PAPER OUT_DIR [MATRIX...]
 #
 #   PAPER             acc-spmm, cutespmm, sspmm, vectorsparse or thesis
-#   OUT_DIR           gets PAPER.tsv
+#   OUT_DIR           gets PAPER.tsv, and PAPER.rows.tsv, a row for each variant
 #   MATRIX            files or specs; default: some of the paper's, below
 #   SPMM_MATRIX_DIR   folder of Matrix Market files NAME.mtx.gz; what is not there is left out
 #   SPMM_STANDIN_DIR  stand-ins, default OUT_DIR/standins; missing ones are generated there
@@ -55,7 +55,8 @@ for name in "${names[@]}"; do
 done
 [ ${#missing[@]} -eq 0 ] || "$root/bench/engine/standins.sh" "$standins" "${missing[@]}" >&2
 made_by="bench/papers/run.sh $paper"
-write_table "$out/$paper.tsv" "$(program bench/bench_published)" "$paper" "${only[@]}" "$widths"
-"$root/bench/report.py" --variants "$paper" "$out/$paper.tsv" || status=1
+rows=$out/$paper.rows.tsv
+write_table "$rows" "$(program bench/bench_published)" "$paper" "${only[@]}" "$widths"
+"$root/bench/papers/variants.py" "$paper" "$rows" "$out/$paper.tsv" || status=1
 "$root/bench/papers/headlines.py" "$paper"
 exit "$status"
