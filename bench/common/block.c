@@ -181,21 +181,6 @@ spmm_status_t bench_operands_poison(const bench_operands_t *o)
     return o->device->ops->stream_sync(o->device, o->stream);
 }
 
-spmm_status_t bench_operands_multiply(const bench_operands_t *o, const spmm_engine_ops_t *engine,
-                                      void *format)
-{
-    return engine->execute(format, &(spmm_operands_t){.ab_type = o->block->type,
-                                                      .c_type  = o->block->type,
-                                                      .layout  = SPMM_LAYOUT_ROW,
-                                                      .n       = o->n,
-                                                      .alpha   = {.re = 1.0},
-                                                      .B       = o->B,
-                                                      .ldb     = o->n,
-                                                      .C       = o->C,
-                                                      .ldc     = o->n,
-                                                      .stream  = o->stream});
-}
-
 /** What bench_block_median() repeats. */
 typedef struct {
     const bench_operands_t  *o;
@@ -205,9 +190,19 @@ typedef struct {
 
 static spmm_status_t multiply(void *self)
 {
-    const product_t *p = self;
+    const product_t        *p = self;
+    const bench_operands_t *o = p->o;
 
-    return bench_operands_multiply(p->o, p->engine, p->format);
+    return p->engine->execute(p->format, &(spmm_operands_t){.ab_type = o->block->type,
+                                                            .c_type  = o->block->type,
+                                                            .layout  = SPMM_LAYOUT_ROW,
+                                                            .n       = o->n,
+                                                            .alpha   = {.re = 1.0},
+                                                            .B       = o->B,
+                                                            .ldb     = o->n,
+                                                            .C       = o->C,
+                                                            .ldc     = o->n,
+                                                            .stream  = o->stream});
 }
 
 spmm_status_t bench_operands_error(const bench_operands_t *o, double *error)
@@ -230,19 +225,7 @@ spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engin
 
 static const double lead_seconds = 1e-3;
 
-int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
-                       spmm_status_t status)
-{
-    if (status == SPMM_OK) {
-        return 0;
-    }
-    (void)fprintf(stderr, "%s: %s: %s\n", program, path, device->env->err.text);
-    spmmi_error_clear(&device->env->err);
-    return 3;
-}
-
-int bench_block_each(const char *program, const char                                *titles,
-                     spmm_status_t (*run)(spmm_env_t *env, const char *path), char **paths)
+int bench_block_each(const char *program, const char *titles, bench_run_t run, char **paths)
 {
     spmm_env_t env  = {.size = 1, .threads = 1};
     int        code = 0;
@@ -258,61 +241,6 @@ int bench_block_each(const char *program, const char                            
         }
     }
     MPI_Finalize();
-    return code;
-}
-
-/* @return what comes behind the options and widths, NULL: arguments are wrong */
-static char **parse(bench_program_t *p, char **at)
-{
-    bool good = true;
-
-    for (; at[0] != NULL && at[1] != NULL; at += 2) {
-        if (p->iterations > 0 && strcmp(at[0], "--iterations") == 0) {
-            p->iterations = strtoll(at[1], NULL, 10);
-            good          = good && p->iterations > 0;
-        } else if (p->has_only && strcmp(at[0], "--only") == 0) {
-            p->only = at[1];
-        } else {
-            break;
-        }
-    }
-    if (good && at[0] != NULL && at[1] != NULL) {
-        p->n_widths = tool_read_widths(at[0], p->unit, p->width, BENCH_WIDTHS);
-    }
-    return p->n_widths == 0 ? NULL : at + 1;
-}
-
-int bench_block_main(bench_program_t *program, char **arguments)
-{
-    spmm_env_t    env = {.size = 1};
-    spmm_device_t device;
-    char        **paths = parse(program, arguments);
-    int           code  = 0;
-
-    if (paths == NULL) {
-        (void)fprintf(stderr, "usage: %s %s\n", program->name, program->usage);
-        return 2;
-    }
-    MPI_Init(NULL, NULL);
-    env.comm = MPI_COMM_SELF;
-    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
-        spmmi_engines_preload(&device) != SPMM_OK) {
-        (void)fprintf(stderr, "%s: %s\n", program->name, env.err.text);
-        MPI_Finalize();
-        return 4;
-    }
-    program->head(&device, program);
-    for (; *paths != NULL; paths++) {
-        const int now = program->run(&device, *paths, program);
-
-        code = now > code ? now : code;
-        (void)fflush(stdout);
-    }
-    spmmi_device_close(&device);
-    MPI_Finalize();
-    if (program->is_wrong) {
-        (void)fprintf(stderr, "%s: a product is wrong: it is marked `!` or `no`\n", program->name);
-    }
     return code;
 }
 

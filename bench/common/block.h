@@ -50,10 +50,6 @@ void          bench_operands_close(bench_operands_t *o);
 /** Overwrite C with NaN, so that rows which a product forgets show. */
 spmm_status_t bench_operands_poison(const bench_operands_t *o);
 
-/** Enqueue a product in a format of @p engine. */
-spmm_status_t bench_operands_multiply(const bench_operands_t *o, const spmm_engine_ops_t *engine,
-                                      void *format);
-
 /** Median seconds of products in a format of @p engine, or in one that its build() made, and their
  *  error; C is overwritten with NaN before. */
 spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engine_ops_t *engine,
@@ -63,43 +59,13 @@ spmm_status_t bench_operands_measure(const bench_operands_t *o, const spmm_engin
 /** Fetch C to host_C.  @param[out] error  as bench_block_error() */
 spmm_status_t bench_operands_error(const bench_operands_t *o, double *error);
 
+typedef spmm_status_t (*bench_run_t)(spmm_env_t *env, const char *path);
+
 /** A program that needs no GPU: start MPI, print @p titles and run each of @p paths, which end with
  *  NULL, with one thread.  @return 0, or 3 where one failed */
-int bench_block_each(const char *program, const char                                *titles,
-                     spmm_status_t (*run)(spmm_env_t *env, const char *path), char **paths);
+int bench_block_each(const char *program, const char *titles, bench_run_t run, char **paths);
 
-enum { BENCH_WIDTHS = 16, BENCH_WARMUP = 3 };
-
-typedef struct bench_program bench_program_t;
-
-/** What a benchmark does with a matrix.  @return an exit code: 0, 1 wrong product, 3 matrix, 4
- *  other */
-typedef int (*bench_block_run_t)(const spmm_device_t *device, const char *path,
-                                 bench_program_t *program);
-
-/** A program `[--iterations K] [--only NAME,...] N,N,... MATRIX...`. */
-struct bench_program {
-    const char *name;
-    const char *usage; /**< what comes behind the name */
-    int64_t     unit;  /**< of which all widths are multiples */
-    void (*head)(const spmm_device_t *device, const bench_program_t *program); /**< prints titles */
-    bench_block_run_t run;
-
-    int64_t     iterations; /**< 20; 0: no such option */
-    bool        has_only;   /**< whether there is option --only */
-    const char *only;       /**< NULL: all */
-    int64_t     width[BENCH_WIDTHS];
-    int         n_widths;
-    bool        is_wrong; /**< a C was, to be set by run() */
-};
-
-/** Read @p arguments, which end with NULL, start MPI and the GPU, print the titles and run each
- *  matrix.  @return the largest exit code, 2 usage, 4 where there is no GPU */
-int bench_block_main(bench_program_t *program, char **arguments);
-
-/** Print the error of the device's environment and clear it.  @return 3, or 0 for SPMM_OK */
-int bench_block_failed(const char *program, const char *path, const spmm_device_t *device,
-                       spmm_status_t status);
+enum { BENCH_WARMUP = 3 };
 
 /** Enqueue one product on the stream that is timed. */
 typedef spmm_status_t (*bench_product_t)(void *self);

@@ -25,19 +25,26 @@
 #include "spmm_dist/context.h"
 #include "tool_common.h"
 
+static const char program[] = "bench_published";
+
 static const published_t *const papers[] = {&published_acc, &published_cute, &published_sspmm,
                                             &published_thesis, &published_vector};
-static const published_t       *paper; /* of the command line */
+
+/* What the command line says. */
+enum { MOST_WIDTHS = 16 };
+static const published_t *paper;
+static const char        *only; /* NULL: all */
+static int64_t            iterations = 20, width[MOST_WIDTHS];
+static int                n_widths;
 
 /** A matrix, its facts, and one width. */
 typedef struct {
-    published_case_t       c;
-    bench_operands_t       o;
-    const bench_program_t *program;
-    const char            *name;
-    spmm_tc_facts_t        facts;
-    double                 engine_s, cusparse_s; /**< NaN: not measured */
-    bool                   is_wrong;
+    published_case_t c;
+    bench_operands_t o;
+    const char      *name;
+    spmm_tc_facts_t  facts;
+    double           engine_s, cusparse_s; /**< NaN: not measured */
+    bool             is_wrong;
 } run_t;
 
 /** What bench_block_median() repeats. */
@@ -94,8 +101,8 @@ static spmm_status_t time_variant(run_t *r, int v, double *seconds, double *erro
         status = bench_operands_poison(&r->o);
     }
     if (status == SPMM_OK) {
-        status = bench_block_median(r->o.device, r->o.stream, r->program->iterations, multiply,
-                                    &product, seconds);
+        status =
+            bench_block_median(r->o.device, r->o.stream, iterations, multiply, &product, seconds);
     }
     if (status == SPMM_OK) {
         status = bench_operands_error(&r->o, error);
@@ -127,8 +134,7 @@ static spmm_status_t time_engine(run_t *r, const char *name, const spmm_csr_t *b
         status = engine->build(block, &problem, r->o.device, &format);
     }
     if (status == SPMM_OK) {
-        status =
-            bench_operands_measure(&r->o, engine, format, r->program->iterations, seconds, error);
+        status = bench_operands_measure(&r->o, engine, format, iterations, seconds, error);
         engine->destroy(format);
     }
     spmmi_pattern_free(&pattern);
@@ -160,14 +166,14 @@ static spmm_status_t compete(run_t *r, const char *name, const char *engine,
     double        error = 0.0, own = 0.0;
     spmm_status_t status;
 
-    if (!tool_is_listed(r->program->only, name)) {
+    if (!tool_is_listed(only, name)) {
         return SPMM_OK;
     }
     seconds = seconds == NULL ? &own : seconds;
     status  = engine != NULL ? time_engine(r, engine, block, seconds, &error)
                              : time_variant(r, v, seconds, &error);
     if (status == SPMM_ERR_UNSUPPORTED) {
-        (void)fprintf(stderr, "%s: %s, %s: %s\n", r->program->name, r->name, name,
+        (void)fprintf(stderr, "%s: %s, %s: %s\n", program, r->name, name,
                       r->o.device->env->err.text);
         spmmi_error_clear(&r->o.device->env->err);
         return SPMM_OK;
@@ -217,75 +223,129 @@ static spmm_status_t pad(spmm_env_t *env, int32_t to, spmm_csr_t *block)
     return SPMM_OK;
 }
 
-static int run_matrix(const spmm_device_t *device, const char *path, bench_program_t *program)
+/* The rows in the order of the paper, where it has one that takes the matrix. */
+static spmm_status_t order(run_t *r, const spmm_csr_t *block, spmm_csr_t *ordered)
 {
-    spmm_env_t   *env   = device->env;
-    spmm_csr_t    block = {0}, ordered = {0};
-    run_t         r      = {.program = program, .name = bench_block_name(path), .is_wrong = false};
-    spmm_status_t status = bench_block_read(env, path, paper->type, &block);
+    spmm_error_t *err = &r->o.device->env->err;
+    spmm_status_t status;
 
-    r.c = (published_case_t){.device = device, .block = &block, .ordered = &block};
-    if (status == SPMM_OK && paper->pad > 0) {
-        status = pad(env, paper->pad, &block);
+    if (paper->order == NULL || block->n_rows != block->n_cols) {
+        return SPMM_OK;
     }
-    if (status == SPMM_OK && paper->order != NULL && block.n_rows == block.n_cols) {
-        status = bench_block_reorder(env, paper->order, &block, &ordered, NULL);
-        if (status == SPMM_OK) {
-            r.c.ordered = &ordered;
-        } else if (status == SPMM_ERR_UNSUPPORTED) { /* variants have the rows as given */
-            (void)bench_block_failed(program->name, path, device, status);
-            status = SPMM_OK;
-        }
-    }
+    status = bench_block_reorder(r->o.device->env, paper->order, block, ordered, NULL);
     if (status == SPMM_OK) {
-        int64_t used;
-
-        status = spmmi_tc_facts_scan(env, &block, &r.facts, &used);
+        r->c.ordered = ordered;
+    } else if (status == SPMM_ERR_UNSUPPORTED) { /* variants have the rows as given */
+        (void)fprintf(stderr, "%s: %s: %s\n", program, r->name, err->text);
+        spmmi_error_clear(err);
+        status = SPMM_OK;
     }
-    for (int w = 0; w < program->n_widths && status == SPMM_OK; w++) {
-        status = bench_operands_open(device, &block, program->width[w], &r.o);
-        r.c.n  = program->width[w];
-        r.c.o  = &r.o;
+    return status;
+}
+
+static spmm_status_t run_widths(run_t *r, spmm_csr_t *block, spmm_csr_t *ordered)
+{
+    const spmm_device_t *device = r->c.device;
+    int64_t              used;
+
+    if (paper->pad > 0) {
+        SPMM_TRY(pad(device->env, paper->pad, block));
+    }
+    SPMM_TRY(order(r, block, ordered));
+    SPMM_TRY(spmmi_tc_facts_scan(device->env, block, &r->facts, &used));
+    for (int w = 0; w < n_widths; w++) {
+        spmm_status_t status = bench_operands_open(device, block, width[w], &r->o);
+
+        r->c.n = width[w];
+        r->c.o = &r->o;
         if (status == SPMM_OK) {
-            status = run_width(&r);
+            status = run_width(r);
         }
-        bench_operands_close(&r.o);
+        bench_operands_close(&r->o);
+        SPMM_TRY(status);
+    }
+    return SPMM_OK;
+}
+
+/* @return an exit code */
+static int run_matrix(const spmm_device_t *device, const char *path)
+{
+    spmm_csr_t    block = {0}, ordered = {0};
+    run_t         r      = {.c    = {.device = device, .block = &block, .ordered = &block},
+                            .o    = {.device = device},
+                            .name = bench_block_name(path)};
+    spmm_status_t status = bench_block_read(device->env, path, paper->type, &block);
+
+    if (status == SPMM_OK) {
+        status = run_widths(&r, &block, &ordered);
     }
     spmmi_csr_free(&block);
     spmmi_csr_free(&ordered);
-    program->is_wrong = program->is_wrong || r.is_wrong;
-    return status != SPMM_OK ? bench_block_failed(program->name, path, device, status) : r.is_wrong;
+    if (status != SPMM_OK) {
+        (void)fprintf(stderr, "%s: %s: %s\n", program, path, device->env->err.text);
+        spmmi_error_clear(&device->env->err);
+        return 3;
+    }
+    return r.is_wrong;
 }
 
-static void print_head(const spmm_device_t *device, const bench_program_t *program)
+/* @return what comes behind the options and widths, NULL: arguments are wrong */
+static char **parse(char **at)
 {
-    (void)printf("# %s as published, and engine %s, on %s, device time, median of %" PRId64
-                 " after %d, caches warm\n",
-                 paper->name, paper->engine, device->description, program->iterations,
-                 BENCH_WARMUP);
-    (void)printf("matrix\tnnz\tclass\toi\tibd\tN\tvariant\tmedian_ms\tgflops\tto_engine"
-                 "\tto_cusparse\tmax_error\tpassed\n");
+    bool good = true;
+
+    for (size_t k = 0; k < sizeof papers / sizeof *papers && at[0] != NULL; k++) {
+        paper = strcmp(at[0], papers[k]->name) == 0 ? papers[k] : paper;
+    }
+    if (paper == NULL) {
+        return NULL;
+    }
+    for (at++; at[0] != NULL && at[1] != NULL && at[0][0] == '-'; at += 2) {
+        if (strcmp(at[0], "--only") == 0) {
+            only = at[1];
+        } else {
+            good =
+                good && strcmp(at[0], "--iterations") == 0 && tool_read_int(at[1], 1, &iterations);
+        }
+    }
+    if (good && at[0] != NULL && at[1] != NULL) {
+        n_widths = tool_read_widths(at[0], paper->unit, width, MOST_WIDTHS);
+    }
+    return n_widths == 0 ? NULL : at + 1;
 }
 
 int main(int argc, char **argv)
 {
-    bench_program_t program = {.name = "bench_published",
-                               .usage =
-                                   "PAPER [--iterations K] [--only NAME,...] N,N,... MATRIX...",
-                               .head       = print_head,
-                               .run        = run_matrix,
-                               .iterations = 20,
-                               .has_only   = true};
+    spmm_env_t    env = {.size = 1};
+    spmm_device_t device;
+    char        **paths = argc > 1 ? parse(argv + 1) : NULL;
+    int           code  = 0;
 
-    for (size_t k = 0; k < sizeof papers / sizeof *papers && argc > 1; k++) {
-        if (strcmp(argv[1], papers[k]->name) == 0) {
-            paper = papers[k];
-        }
-    }
-    if (paper == NULL) {
-        (void)fprintf(stderr, "usage: %s %s\n", program.name, program.usage);
+    if (paths == NULL) {
+        (void)fprintf(stderr,
+                      "usage: %s PAPER [--iterations K] [--only NAME,...] N,N,... MATRIX...\n",
+                      program);
         return 2;
     }
-    program.unit = paper->unit;
-    return bench_block_main(&program, argv + 2);
+    MPI_Init(NULL, NULL);
+    env.comm = MPI_COMM_SELF;
+    if (spmmi_device_open(&env, SPMM_DEVICE_CUDA, NULL, &device) != SPMM_OK ||
+        spmmi_engines_preload(&device) != SPMM_OK) {
+        (void)fprintf(stderr, "%s: %s\n", program, env.err.text);
+        MPI_Finalize();
+        return 4;
+    }
+    (void)printf("# %s as published, and engine %s, on %s, device time, median of %" PRId64
+                 " after %d, caches warm\n",
+                 paper->name, paper->engine, device.description, iterations, BENCH_WARMUP);
+    (void)printf("matrix\tnnz\tclass\toi\tibd\tN\tvariant\tmedian_ms\tgflops\tto_engine"
+                 "\tto_cusparse\tmax_error\tpassed\n");
+    for (; *paths != NULL; paths++) {
+        const int now = run_matrix(&device, *paths);
+
+        code = now > code ? now : code;
+    }
+    spmmi_device_close(&device);
+    MPI_Finalize();
+    return code;
 }
