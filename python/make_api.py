@@ -13,11 +13,7 @@ import textwrap
 
 import cffi
 
-COMMENT = re.compile(r"/\*.*?\*/", re.S)
-DIRECTIVE = re.compile(r"^[ \t]*#(?:.*\\\n)*.*$", re.M)
-INCLUDE = re.compile(r'^#include "spmm_dist/(\w+\.h)"', re.M)
-STRUCT = re.compile(r"(?:/\*\*((?:(?!\*/).)*)\*/\s*)?typedef struct \{(.*?)\}\s*(\w+);", re.S)
-FIELD = re.compile(r"([^;/*]+[\w*\s,]*?);\s*(?:/\*\*<(.*?)\*/)?", re.S)
+import headers
 
 TYPES = {
     "int": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int", "double": "float",
@@ -25,41 +21,17 @@ TYPES = {
 }
 
 
-def read_headers(folder, name="spmm_dist.h", seen=None):
-    """The text of a header behind those that it includes."""
-    seen = [] if seen is None else seen
-    seen.append(name)
-    text = (folder / name).read_text(encoding="utf-8")
-    for other in INCLUDE.findall(text):
-        if other not in seen:
-            yield from read_headers(folder, other, seen)
-    yield text
-
-
 def declarations(text):
-    """What cffi reads: no comments, no directives, no function of an MPI_Comm or a FILE."""
-    text = DIRECTIVE.sub("", COMMENT.sub(" ", text))
-    text = re.sub(r'extern "C" \{|^\}$', "", text, flags=re.M)
+    """What cffi reads: no function of an MPI_Comm or a FILE."""
+    text = re.sub(r'extern "C" \{|^\}$', "", headers.bare(text), flags=re.M)
     text = re.sub(r"SPMM_API[^;]*\b(MPI_Comm|FILE)\b[^;]*;", "", text)
     return re.sub(r"\n\s*\n+", "\n", text.replace("SPMM_API", ""))
 
 
 def words(comment):
-    """A comment as one line of plain text."""
-    text = " ".join(line.strip().lstrip("*").strip() for line in (comment or "").splitlines())
-    text = re.sub(r"; (static storage|borrowed|owned by the context)$", "", text.strip())
+    """What a Python program is to know of a comment."""
+    text = re.sub(r"; (static storage|borrowed|owned by the context)$", "", comment)
     return re.sub(r"@p (\w+)", r"`\1`", text)
-
-
-def fields(body):
-    """(type, name, comment) of each field."""
-    for declaration, comment in FIELD.findall(body):
-        first, *more = declaration.split(",")
-        kind, name = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", first, re.S).groups()
-        kind = " ".join(kind.split())
-        for one in [name] + [m.strip(" *") for m in more]:
-            if one != "struct_size":
-                yield kind, one, words(comment)
 
 
 def wrapped(text, indent):
@@ -77,10 +49,12 @@ def write_structs(text):
              '"""What the library fills; written by make_api.py from the public headers."""',
              "from dataclasses import dataclass", "", "import numpy", ""]
     types = dict(TYPES)
-    for comment, body, struct in STRUCT.findall(text):
+    for comment, struct, fields in headers.structs(text):
         if struct.endswith("_options_t"):
             continue
-        types[struct], members = class_name(struct), list(fields(body))
+        types[struct] = class_name(struct)
+        members = [(kind, name, words(about)) for kind, name, about in fields
+                   if name != "struct_size"]
         lines += ["", "@dataclass(frozen=True)", f"class {types[struct]}:",
                   wrapped('"""' + words(comment), 4), "", "    Attributes", "    ----------"]
         for kind, member, about in members:
@@ -94,7 +68,7 @@ def write_structs(text):
 
 def main():
     include, folder = (pathlib.Path(name) for name in sys.argv[1:])
-    text = "".join(read_headers(include / "spmm_dist"))
+    text = "".join(headers.texts(include / "spmm_dist").values())
     ffi = cffi.FFI()
     ffi.cdef(declarations(text))
     ffi.set_source("_capi", None)

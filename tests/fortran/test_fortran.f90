@@ -139,6 +139,8 @@ contains
   subroutine test_context()
     type(spmm_context_options_t)     :: options
     type(spmm_context_info_t)        :: info
+    type(spmm_plan_options_t)        :: plan_options
+    type(spmm_plan_stats_t)          :: stats
     type(spmm_component_info_t)      :: engine
     integer(c_int), target           :: logged
     type(c_ptr)                      :: none
@@ -164,6 +166,9 @@ contains
     call expect(spmm_string(info%device) == 'cpu', 'the device')
     call ok(spmm_engine_info(0, engine), 'spmm_engine_info')
     call expect(len(spmm_string(engine%description)) > 0, 'an engine has a description')
+    call expect(c_sizeof(options) == options%struct_size, 'bytes of options of a context')
+    call expect(c_sizeof(plan_options) == plan_options%struct_size, 'bytes of options of a plan')
+    call expect(c_sizeof(stats) == stats%struct_size, 'bytes of stats')
     call expect(spmm_type_size(SPMM_R_16BF) == 2, 'bytes of bfloat16')
     call expect(index(spmm_string(spmm_version()), '.') > 0, 'the version')
     call expect(spmm_string(c_null_ptr) == '', 'no text')

@@ -17,12 +17,12 @@ from spmm_dist import _library
 from spmm_dist._capi import ffi
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "fortran"))
+sys.path.insert(0, str(ROOT / "python"))
 
-from check_module import c_probe  # noqa: E402
-from declarations import Headers  # noqa: E402
+import headers  # noqa: E402
+import make_fortran  # noqa: E402
 
-HEADERS = Headers(ROOT / "include" / "spmm_dist")
+TEXT = "".join(headers.texts(ROOT / "include" / "spmm_dist").values())
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank does")
 
 # What a Python program has no use for.
@@ -30,9 +30,28 @@ UNUSED = {"spmm_context_create", "spmm_plan_explain", "spmm_buffer_alloc", "spmm
           "spmm_buffer_copy"}  # arrays are those of NumPy, CuPy and torch
 
 
+PROBE = """#include <stdio.h>
+#include <spmm_dist/spmm_dist.h>
+#define FIELD(name, field) put(#name "." #field, offsetof(name, field), &v.field, sizeof v.field);
+static void put(const char *name, size_t offset, const void *field, size_t size)
+{
+    printf("%s %zu ", name, offset);
+    for (size_t i = 0; i < size; i++) printf("%02x", ((const unsigned char *)field)[i]);
+    puts("");
+}
+"""
+
+
 def probe_structs(folder):
-    """What the compiler says: {struct: size}, {struct.field: (offset, initial bytes)}."""
-    (folder / "c.c").write_text(c_probe(HEADERS), encoding="utf-8")
+    """What the compiler says: (struct, size), (struct.field, offset, initial bytes)."""
+    text = ""
+    for _, name, fields in headers.structs(TEXT):
+        initial = name[:-2].upper() + "_INIT"
+        if f"#define {initial}" not in TEXT:
+            initial = "{.struct_size = sizeof v}" if fields[0][1] == "struct_size" else "{0}"
+        text += f'    {{ {name} v = {initial}; printf("{name} %zu\\n", sizeof v);\n'
+        text += "".join(f"    FIELD({name}, {field})\n" for _, field, _ in fields) + "    }\n"
+    (folder / "c.c").write_text(PROBE + f"int main(void)\n{{\n{text}}}\n", encoding="utf-8")
     subprocess.run([os.environ.get("MPICC", "mpicc"), "-I", str(ROOT / "include"), "c.c", "-o",
                     "c"], cwd=folder, check=True)
     printed = subprocess.run(["./c"], cwd=folder, check=True, text=True,
@@ -41,11 +60,13 @@ def probe_structs(folder):
 
 
 def test_structs(tmp_path):
-    seen = 0
+    """For cffi; and the sizes that the Fortran module has."""
+    seen, fortran = 0, make_fortran.Module(ROOT / "include" / "spmm_dist")
+    list(fortran.write())
     for name, number, *initial in probe_structs(tmp_path):
         struct, _, field = name.partition(".")
         if not field:
-            assert ffi.sizeof(struct) == int(number)
+            assert ffi.sizeof(struct) == fortran.sizes[struct][0] == int(number)
             continue
         seen += 1
         assert ffi.offsetof(struct, field) == int(number), name
@@ -53,16 +74,17 @@ def test_structs(tmp_path):
         made = ffi.new(struct + " *")
         if field == "struct_size":  # the package fills it in and leaves the rest zero
             made.struct_size = ffi.sizeof(struct)
-        assert bytes(ffi.buffer(made))[int(number):int(number) + size].hex().upper() == initial[0]
+        assert bytes(ffi.buffer(made))[int(number):int(number) + size].hex() == initial[0]
     assert seen > 80
 
 
 def test_constants_and_functions():
-    for name, value in HEADERS.enums.items():
-        assert getattr(_library.lib, name) == value
+    for enum in headers.enums(TEXT):
+        for name, value in enum.values.items():
+            assert getattr(_library.lib, name) == value
     package = "".join(p.read_text(encoding="utf-8") for p in
                       (ROOT / "python" / "spmm_dist").glob("*.py"))
-    for function in HEADERS.functions:
+    for function in headers.functions(TEXT):
         if function.name not in UNUSED:
             # components() makes the names of four.
             called = re.sub(r"_(engine|transport|partitioner|schedule)_info$", "_{name}_info",
