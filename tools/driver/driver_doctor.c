@@ -118,16 +118,14 @@ static int print_checkup(const driver_job_t *job, const driver_checkup_t *x)
     return count[DRIVER_CHECK_PROBLEM];
 }
 
-/** Versions, and what rank 0 sees of the GPUs of its node. */
+/** Versions, and the GPUs that rank 0 sees. */
 static void check_machine(driver_checkup_t *x)
 {
-    char      text[DRIVER_CHECK_TEXT];
-    const int gpus = driver_node_gpus(text);
+    int gpus;
 
     check_build(x);
-    driver_find(x, DRIVER_CHECK_GOOD, "GPUs", "", "of the node of rank 0: %s", text);
-    driver_check_cuda(x, gpus);
-    driver_check_nccl(x, gpus);
+    gpus = driver_check_cuda(x);
+    driver_check_nccl(x);
     check_mpi(x, gpus);
 }
 

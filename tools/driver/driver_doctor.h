@@ -28,8 +28,7 @@ typedef struct {
     driver_finding_t finding[DRIVER_CHECKS];
 } driver_checkup_t;
 
-/** Add a finding; beyond DRIVER_CHECKS it is dropped, but for a problem, of which there is room for
- *  one.
+/** Add a finding; there is room for several times as many as there are checks.
  *  @param[in] advice  how to get what is missing; "": nothing to do */
 void driver_find(driver_checkup_t *checkup, driver_state_t state, const char *topic,
                  const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -51,17 +50,15 @@ void driver_check_reach(driver_job_t *job, double timeout_s);
 
 /* driver_doctor_gpu.c: local, no MPI. */
 
-/** One line on the GPUs of this node, asked of the driver (NVML), also in builds without CUDA.
- *  @return how many GPUs there are */
-int driver_node_gpus(char text[DRIVER_CHECK_TEXT]);
-/** What the CUDA part of this build is and sees. */
-void driver_check_cuda(driver_checkup_t *checkup, int gpus_of_node);
+/** What the CUDA part of this build is and sees.
+ *  @return visible GPUs */
+int driver_check_cuda(driver_checkup_t *checkup);
 /** What the kernels of a build for @p architectures, as "80,90-real,100a" of
  *  CMAKE_CUDA_ARCHITECTURES, are on a GPU of capability @p cc, as 90 for 9.0, and what is missing
- *  there (driver_doctor_code.c). */
+ *  there (driver_checkup.c). */
 void driver_check_code(driver_checkup_t *checkup, const char *architectures, int cc);
 /** Same for NCCL. */
-void driver_check_nccl(driver_checkup_t *checkup, int gpus_of_node);
+void driver_check_nccl(driver_checkup_t *checkup);
 
 /** The findings as JSON (driver_json.c). */
 int driver_write_checkup(driver_job_t *job, const char *path, const driver_checkup_t *checkup);

@@ -18,6 +18,13 @@ typedef struct {
     driver_rows_t      rows; /**< of op(A), where the reference or the scale of B needs them */
 } operands_t;
 
+void driver_progress(const driver_run_t *run, const char *text)
+{
+    if (run->job->rank == 0 && run->options->progress) {
+        (void)fprintf(stderr, "spmm_dist: %s\n", text);
+    }
+}
+
 /** C as it stands before a product: random where beta reads it, else NaN that must not survive. */
 static int reset_c(const driver_run_t *run, operands_t *x)
 {

@@ -49,6 +49,9 @@ typedef struct {
     driver_report_t        *report;
 } driver_run_t;
 
+/** One line on the standard error stream of rank 0, where --progress asks for it. */
+void driver_progress(const driver_run_t *run, const char *text);
+
 /** Time the planned product, verify it when asked to, and fill the report.  Collective, agreed. */
 int driver_run(driver_run_t *run);
 

@@ -37,14 +37,14 @@ static void print_case(FILE *out, int64_t ranks, const spmm_scale_info_t *info)
     }
 }
 
-int driver_scale(driver_run_t *run, driver_progress_t *progress)
+int driver_scale(driver_run_t *run)
 {
     const driver_options_t *o       = run->options;
     spmm_scale_options_t    options = SPMM_SCALE_OPTIONS_INIT;
     spmm_scale_info_t       info[DRIVER_SCALE_CASES];
     int                     code = DRIVER_GOOD;
 
-    driver_progress_phase(progress, "counting");
+    driver_progress(run, "counting");
     options.ranks_per_node = o->ranks_per_node > 0 ? (int)o->ranks_per_node : DRIVER_SCALE_NODE;
     options.partition      = strcmp(o->partition, "auto") == 0 ? NULL : o->partition;
     options.objective      = o->objective;
@@ -57,7 +57,6 @@ int driver_scale(driver_run_t *run, driver_progress_t *progress)
             driver_check(run->job, run->ctx,
                          spmm_matrix_scale(run->A, o->columns, &options, &info[k]), DRIVER_OTHER);
     }
-    driver_progress_done(progress);
     for (int k = 0; k < o->scale.n && code == DRIVER_GOOD; k++) {
         print_case(stdout, o->scale.ranks[k], &info[k]);
     }

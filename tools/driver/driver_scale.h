@@ -3,7 +3,6 @@
 #ifndef DRIVER_SCALE_H
 #define DRIVER_SCALE_H
 
-#include "driver_progress.h"
 #include "driver_run.h"
 
 enum { SCALE_WAYS = 2, DRIVER_SCALE_NODE = 8 /**< ranks of a node, unless given */ };
@@ -16,7 +15,7 @@ typedef struct {
 scale_way_t driver_scale_way(const spmm_scale_info_t *info, int way);
 
 /** Count for options->scale, print and write options->json.  On one rank. */
-int driver_scale(driver_run_t *run, driver_progress_t *progress);
+int driver_scale(driver_run_t *run);
 
 /** The counts of each number of ranks as JSON (driver_json.c). */
 int driver_write_scale(driver_job_t *job, const driver_options_t *options,

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "driver_doctor.h"
-#include "driver_progress.h"
 #include "driver_report.h"
 #include "driver_scale.h"
 #include "tool_common.h"
@@ -29,22 +27,28 @@ static int plan_code(spmm_status_t status)
     return status == SPMM_ERR_IO || status == SPMM_ERR_RANGE ? DRIVER_INPUT : DRIVER_OTHER;
 }
 
-static int open_context(driver_run_t *run, driver_progress_t *progress)
+/** What the library says meanwhile. */
+static void log_line(void *run, const char *line)
+{
+    driver_progress(run, line);
+}
+
+static int open_context(driver_run_t *run)
 {
     spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
 
     options.device    = run->options->device;
     options.timeout_s = run->options->timeout_s;
     options.nccl_ctas = (int)run->options->nccl_ctas;
-    options.log       = driver_progress_log;
-    options.log_user  = progress;
+    options.log       = log_line;
+    options.log_user  = run;
 
     options.ranks_per_node = (int)run->options->ranks_per_node;
     return driver_check(run->job, NULL, spmm_context_create(run->job->comm, &options, &run->ctx),
                         DRIVER_OTHER);
 }
 
-static int open_matrix(driver_run_t *run, driver_progress_t *progress)
+static int open_matrix(driver_run_t *run)
 {
     const driver_options_t *o     = run->options;
     const double            start = MPI_Wtime();
@@ -53,16 +57,15 @@ static int open_matrix(driver_run_t *run, driver_progress_t *progress)
 
     (void)snprintf(text, sizeof text, "%s %s", o->matrix != NULL ? "reading" : "generating",
                    o->matrix != NULL ? o->matrix : o->generate);
-    driver_progress_phase(progress, text);
-    status = o->matrix != NULL
-                 ? spmm_matrix_read(run->ctx, o->matrix, o->type, o->seed, &run->A)
-                 : spmm_matrix_generate(run->ctx, o->generate, o->type, o->seed, &run->A);
-    driver_progress_done(progress);
+    driver_progress(run, text);
+    status               = o->matrix != NULL
+                               ? spmm_matrix_read(run->ctx, o->matrix, o->type, o->seed, &run->A)
+                               : spmm_matrix_generate(run->ctx, o->generate, o->type, o->seed, &run->A);
     run->report->input_s = MPI_Wtime() - start;
     return driver_check(run->job, run->ctx, status, input_code(status));
 }
 
-static int open_plan(driver_run_t *run, driver_progress_t *progress)
+static int open_plan(driver_run_t *run)
 {
     const driver_options_t *o       = run->options;
     spmm_plan_options_t     options = SPMM_PLAN_OPTIONS_INIT;
@@ -89,9 +92,8 @@ static int open_plan(driver_run_t *run, driver_progress_t *progress)
     options.chunks          = (int)o->chunks;
     options.levels          = o->levels;
     options.halo_type       = o->halo_type;
-    driver_progress_phase(progress, "partitioning and building the plan");
+    driver_progress(run, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
-    driver_progress_done(progress);
     if (status == SPMM_OK && o->write_partition != NULL) {
         return driver_check(run->job, run->ctx,
                             spmm_plan_write_partition(run->plan, o->write_partition), DRIVER_OTHER);
@@ -130,18 +132,16 @@ static int report(driver_run_t *run, const driver_picture_t *picture)
 }
 
 /** Plan, multiply and report.  Collective, agreed. */
-static int multiply(driver_run_t *run, driver_progress_t *progress)
+static int multiply(driver_run_t *run)
 {
     const driver_options_t *options = run->options;
     driver_job_t           *job     = run->job;
     driver_picture_t        picture = {0};
-    int                     code    = driver_agree(job, open_plan(run, progress));
+    int                     code    = driver_agree(job, open_plan(run));
 
     if (code == DRIVER_GOOD) {
-        driver_progress_phase(progress,
-                              options->verify ? "multiplying and verifying" : "multiplying");
+        driver_progress(run, options->verify ? "multiplying and verifying" : "multiplying");
         code = driver_run(run);
-        driver_progress_done(progress);
     }
     if (code == DRIVER_GOOD && options->json != NULL) {
         code = driver_picture_collect(run, &picture);
@@ -154,14 +154,13 @@ static int multiply(driver_run_t *run, driver_progress_t *progress)
 }
 
 /** From one file to another.  Collective, agreed. */
-static int convert(driver_run_t *run, driver_progress_t *progress)
+static int convert(driver_run_t *run)
 {
     const char *const  *convert = run->options->convert;
     const spmm_status_t status  = spmm_matrix_write(run->A, convert[1], NULL);
     spmm_matrix_info_t  info    = {.struct_size = sizeof info};
     int                 code;
 
-    (void)progress;
     code = driver_agree(run->job,
                         driver_check(run->job, run->ctx, status,
                                      status == SPMM_ERR_ARGUMENT ? DRIVER_USAGE : DRIVER_OTHER));
@@ -176,28 +175,23 @@ static int convert(driver_run_t *run, driver_progress_t *progress)
 
 /** Open context and matrix, @p work with them, and close them.  Collective, agreed. */
 static int run_with(driver_job_t *job, const driver_options_t *options,
-                    int (*work)(driver_run_t *run, driver_progress_t *progress))
+                    int (*work)(driver_run_t *run))
 {
-    driver_report_t   result = {0};
-    driver_run_t      run    = {.job = job, .options = options, .report = &result};
-    driver_progress_t progress;
-    int               code;
-
-    driver_progress_open(&progress, job->rank == 0 && (options->progress || isatty(STDERR_FILENO)));
-    code = driver_check_outputs(job, options);
+    driver_report_t result = {0};
+    driver_run_t    run    = {.job = job, .options = options, .report = &result};
+    int             code   = driver_check_outputs(job, options);
     if (code == DRIVER_GOOD) {
-        code = driver_agree(job, open_context(&run, &progress));
+        code = driver_agree(job, open_context(&run));
     }
     if (code == DRIVER_GOOD) {
-        code = driver_agree(job, open_matrix(&run, &progress));
+        code = driver_agree(job, open_matrix(&run));
     }
     if (code == DRIVER_GOOD) {
-        code = work(&run, &progress);
+        code = work(&run);
     }
     (void)spmm_plan_destroy(&run.plan);
     (void)spmm_matrix_destroy(&run.A);
     (void)spmm_context_destroy(&run.ctx);
-    driver_progress_close(&progress);
     return code;
 }
 

@@ -1,8 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver_doctor.h"
+
+void driver_find(driver_checkup_t *checkup, driver_state_t state, const char *topic,
+                 const char *advice, const char *format, ...)
+{
+    driver_finding_t *f = &checkup->finding[checkup->count++];
+    va_list           args;
+
+    assert(checkup->count <= DRIVER_CHECKS);
+    f->state = state;
+    f->topic = topic;
+    (void)snprintf(f->advice, sizeof f->advice, "%s", advice);
+    va_start(args, format);
+    (void)vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+}
+
+const char *driver_state_name(driver_state_t state)
+{
+    return state == DRIVER_CHECK_GOOD      ? "good"
+           : state == DRIVER_CHECK_MISSING ? "missing"
+                                           : "problem";
+}
 
 /** The code that a GPU takes of those of a build. */
 typedef struct {

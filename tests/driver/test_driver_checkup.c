@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS SPMM_BUILD_TOOLS INCLUDE tools/driver LINK spmm_tools spmm_internal
- *      SOURCES tools/driver/driver_find.c tools/driver/driver_doctor_code.c */
-/** @file test_driver_code.c
+ *      SOURCES tools/driver/driver_checkup.c */
+/** @file test_driver_checkup.c
  *  What --doctor says of the kernels of a build on GPUs that are not here.
  */
 #include "driver_doctor.h"
