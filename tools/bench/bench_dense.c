@@ -50,12 +50,6 @@ static int make_sets(bench_dense_t *dense, int sets)
     return BENCH_GOOD;
 }
 
-/* The next multiple of @p step, at least one of them. */
-static int64_t step_up(int64_t length, int64_t step)
-{
-    return length > 0 ? (length + step - 1) / step * step : step;
-}
-
 int bench_dense_create(spmm_context_t *ctx, const bench_options_t *options, int64_t rows,
                        int64_t cols, int64_t n, int sets, bench_dense_t *dense)
 {
@@ -71,8 +65,8 @@ int bench_dense_create(spmm_context_t *ctx, const bench_options_t *options, int6
     dense->cols    = cols;
     dense->n       = n;
     dense->check   = options->check;
-    dense->ldb     = step_up(by_column ? cols : n, options->ld_step);
-    dense->ldc     = step_up(by_column ? rows : n, options->ld_step);
+    dense->ldb     = by_column && cols > 0 ? cols : by_column ? 1 : n;
+    dense->ldc     = by_column && rows > 0 ? rows : by_column ? 1 : n;
     dense->b_bytes = (size_t)(by_column ? n : cols) * (size_t)dense->ldb * elem;
     dense->c_bytes = (size_t)(by_column ? n : rows) * (size_t)dense->ldc * elem;
     dense->host_b  = malloc(dense->b_bytes + 1);

@@ -57,11 +57,10 @@ static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, b
                       row->matrix, row->n, out_of_range, tool_word_name(tool_types, dense->type));
     }
     if (code == BENCH_GOOD) {
-        code = bench_time_plan(&bench->timer, o->warmup, o->cache, plan, dense, &row->seconds);
+        code = bench_time_plan(&bench->timer, o->warmup, false, plan, dense, &row->seconds);
     }
     if (code == BENCH_GOOD && o->also_rotate) {
-        code = bench_time_plan(&bench->timer, o->warmup, BENCH_ROTATE, plan, dense,
-                               &row->rotated_seconds);
+        code = bench_time_plan(&bench->timer, o->warmup, true, plan, dense, &row->rotated_seconds);
     }
     return code;
 }
@@ -107,24 +106,22 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
 }
 
 bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
-                     const bench_pattern_t *pattern, bench_row_t *row)
+                     bench_row_t *row)
 {
     bench_options_t     *options = &bench->options;
     const spmm_type_t    type    = options->type;
     const spmm_compute_t compute = options->compute;
-    const size_t         elem    = spmm_type_size(options->yardstick);
-    const size_t         pair    = (size_t)(info->rows + info->cols) * (size_t)row->n * elem;
-    const int            sets    = bench_timer_sets(&bench->timer, options, pair);
-    bench_row_t          other   = *row;
-    bench_dense_t        dense;
-    int                  code;
+    const size_t         pair =
+        (size_t)(info->rows + info->cols) * (size_t)row->n * spmm_type_size(options->yardstick);
+    const int     sets  = bench_timer_sets(&bench->timer, options, pair);
+    bench_row_t   other = *row;
+    bench_dense_t dense;
+    int           code;
 
-    options->type        = options->yardstick;
-    options->compute     = spmmi_is_64f(options->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
-    other.engine         = "yardstick";
-    other.chosen         = "cusparse";
-    other.limit_seconds  = bench_limit_seconds(pattern, row->n, elem);
-    other.gather_seconds = bench_gather_seconds(pattern, row->n, elem);
+    options->type    = options->yardstick;
+    options->compute = spmmi_is_64f(options->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
+    other.engine     = "yardstick";
+    other.chosen     = "cusparse";
     code = bench_dense_create(bench->ctx, options, info->rows, info->cols, row->n, sets, &dense);
     if (code == BENCH_GOOD) {
         code = bench_measure(bench, A, &dense, &other);

@@ -4,7 +4,6 @@
 #define BENCH_MEASURE_H
 
 #include "base/output.h"
-#include "bench_limit.h"
 #include "bench_report.h"
 #include "bench_time.h"
 
@@ -34,6 +33,6 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
  *  @param[in] A  of options->yardstick
  *  @return false when the run must end */
 bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
-                     const bench_pattern_t *pattern, bench_row_t *row);
+                     bench_row_t *row);
 
 #endif /* BENCH_MEASURE_H */

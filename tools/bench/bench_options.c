@@ -8,19 +8,6 @@
 #include "base/scalar.h"
 #include "driver_parse.h"
 
-const char *bench_cache_text(bench_cache_t cache)
-{
-    switch (cache) {
-    case BENCH_WARM:
-        return "warm: one B and C, problems smaller than L2 sit in it";
-    case BENCH_ROTATE:
-        return "rotate: B and C change with every product, together over twice L2; A may stay";
-    case BENCH_FLUSH:
-        return "flush: twice the size of L2 is overwritten before every product";
-    }
-    return "";
-}
-
 static int usage(driver_job_t *job, const char *option, const char *text)
 {
     return driver_fail(job, DRIVER_USAGE, "--%s does not take \"%s\"; see --help", option, text);
@@ -94,7 +81,7 @@ static bool is_input(const bench_options_t *options, const char *path)
 }
 
 /* What only all options together say. */
-static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o)
+static int settle(driver_job_t *job, bench_options_t *o)
 {
     if (o->n_inputs == 0) {
         return driver_fail(job, DRIVER_USAGE,
@@ -106,15 +93,6 @@ static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o
     if (o->note != NULL && !bench_is_printable(o->note)) {
         return driver_fail(job, DRIVER_USAGE, "--note is one line");
     }
-    if (rotate && flush) {
-        return driver_fail(job, DRIVER_USAGE, "give --rotate or --flush");
-    }
-    if (o->also_rotate && (rotate || flush)) {
-        return driver_fail(job, DRIVER_USAGE,
-                           "--also-rotate stands beside warm caches: leave out "
-                           "--rotate and --flush");
-    }
-    o->cache = rotate ? BENCH_ROTATE : flush ? BENCH_FLUSH : BENCH_WARM;
     if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
         o->compute = spmmi_is_64f(o->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
@@ -129,7 +107,6 @@ static int settle(driver_job_t *job, bool rotate, bool flush, bench_options_t *o
 
 int bench_options_parse(int argc, char **argv, bench_options_t *o)
 {
-    bool                  rotate = false, flush = false;
     driver_job_t          job       = {.text = ""};
     const driver_option_t options[] = {
         {"matrix", 0, DRIVER_CALL, .to = o, .call = add_file},
@@ -141,7 +118,6 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"compute", 0, DRIVER_WORD, .to = &o->compute, .words = tool_computes},
         {"yardstick", 0, DRIVER_WORD, .to = &o->yardstick, .words = tool_types},
         {"layout", 0, DRIVER_WORD, .to = &o->layout, .words = tool_layouts},
-        {"ld-step", 0, DRIVER_INT, .to = &o->ld_step, .least = 1, .most = 4096},
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
         {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
         {"check", 0, DRIVER_INT, .to = &o->check, .least = 1, .most = INT64_MAX},
@@ -150,8 +126,6 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"out", 0, DRIVER_NAME, .to = &o->out},
         {"note", 0, DRIVER_NAME, .to = &o->note},
-        {"rotate", 0, DRIVER_FLAG, .to = &rotate},
-        {"flush", 0, DRIVER_FLAG, .to = &flush},
         {"no-yardstick", 0, DRIVER_FLAG, .to = &o->no_yardstick},
         {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
@@ -163,7 +137,6 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
 
     *o   = (bench_options_t){.type       = SPMM_R_32F,
                              .layout     = SPMM_LAYOUT_ROW,
-                             .ld_step    = 1,
                              .iterations = 20,
                              .warmup     = 3,
                              .check      = 400000000,
@@ -172,7 +145,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
                              .width      = {32, 128, 512}};
     code = driver_parse_options(&job, options, argc, argv, NULL);
     if (code == BENCH_GOOD && !o->help) {
-        code = settle(&job, rotate, flush, o);
+        code = settle(&job, o);
     }
     if (job.text[0] != '\0') {
         (void)fprintf(stderr, "spmm_bench: %s\n", job.text);
@@ -205,16 +178,14 @@ void bench_print_help(FILE *out)
         "  --no-yardstick       no ratios: engine cusparse runs where --engines names it alone\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
-        "  --ld-step K          leading dimensions of B and C are multiples of K [1]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
         "  --reorder METHOD     order of rows: auto, none, affinity or sorted [auto]\n"
         "  --executes K         products that will follow; bounds the tuning by auto [1000]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
         "  --check K            multiplications of the FP64 reference at most [400000000]\n"
-        "  --rotate             change B and C with every product, over twice L2 in all\n"
-        "  --flush              overwrite L2 before every product\n"
-        "  --also-rotate        time again with rotating B and C, in a column of its own\n"
+        "  --also-rotate        time again with other B and C in every product, over twice L2 in\n"
+        "                       all, in a column of its own\n"
         "  --deterministic      bitwise equal results from run to run\n"
         "  --no-autotune        engine auto chooses by the cost model, and measures nothing\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
@@ -223,9 +194,7 @@ void bench_print_help(FILE *out)
         "  -h, --help           print this help\n\n"
         "The ratio column is the median time of engine cusparse, in the type of --yardstick, over "
         "that\n"
-        "of the row's engine; build ms is the host time of making the plan; limit ms is the "
-        "modelled\n"
-        "lower time on one H200, bench/README.md says how.\n"
+        "of the row's engine; build ms is the host time of making the plan.\n"
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"
         "or of those that --check allows.\n"
         "What cannot run is reported and left out; only a lost GPU ends the run.\n"

@@ -19,13 +19,6 @@ enum {
 
 enum { BENCH_MANY = 256 }; /**< most matrices, widths and engines of one run */
 
-/** How the caches look before a timed product. */
-typedef enum {
-    BENCH_WARM,   /**< the same B and C again: small problems sit in L2 */
-    BENCH_ROTATE, /**< the next of several B and C, together more than L2; A may stay */
-    BENCH_FLUSH   /**< twice the L2 size is overwritten before each product */
-} bench_cache_t;
-
 typedef struct {
     const char *name; /**< path or generator spec, borrowed from argv or list_text */
     bool        generated;
@@ -45,16 +38,14 @@ typedef struct {
     spmm_compute_t compute;   /**< never AUTO after parsing */
     spmm_layout_t  layout;
     int64_t        iterations, warmup;
-    int64_t        check;   /**< multiplications of the reference, at most */
-    int64_t        ld_step; /**< leading dimensions of B and C are multiples of it */
-    bench_cache_t  cache;
-    bool           also_rotate;  /**< a second timing of each product, as BENCH_ROTATE */
-    bool           no_yardstick; /**< cusparse runs only where engine[] has it */
-    bool           deterministic, no_autotune, help;
-    uint64_t       seed;
-    const char    *out, *note; /**< NULL: none */
-    const char    *reorder;    /**< as the plan option; NULL: auto */
-    int64_t        executes;   /**< as the plan option */
+    int64_t        check;     /**< multiplications of the reference, at most */
+    bool        also_rotate;  /**< a second timing of each product, with other B and C each time */
+    bool        no_yardstick; /**< cusparse runs only where engine[] has it */
+    bool        deterministic, no_autotune, help;
+    uint64_t    seed;
+    const char *out, *note; /**< NULL: none */
+    const char *reorder;    /**< as the plan option; NULL: auto */
+    int64_t     executes;   /**< as the plan option */
 } bench_options_t;
 
 /** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */
@@ -68,7 +59,5 @@ bool bench_is_printable(const char *text);
 int bench_options_add(const char *name, bool generated, bench_options_t *options);
 /** Add the matrices that the file @p path lists. */
 int bench_options_read_list(const char *path, bench_options_t *options);
-
-const char *bench_cache_text(bench_cache_t cache);
 
 #endif /* BENCH_OPTIONS_H */

@@ -25,16 +25,15 @@ static const char *shown_count(char text[SHOWN], double value)
 
 void bench_report_titles(const bench_report_t *report)
 {
-    (void)printf("%-32s %9s %10s %-9s %5s %11s %7s %11s %7s %9s %9s %10s %9s\n", "matrix", "rows",
-                 "nnz", "engine", "N", "median ms", "ratio", "rotated ms", "ratio", "limit ms",
-                 "GFLOP/s", "build ms", "error");
+    (void)printf("%-32s %9s %10s %-9s %5s %11s %7s %11s %7s %9s %10s %9s\n", "matrix", "rows",
+                 "nnz", "engine", "N", "median ms", "ratio", "rotated ms", "ratio", "GFLOP/s",
+                 "build ms", "error");
     if (report->tsv != NULL) {
-        (void)fprintf(
-            report->tsv,
-            "matrix\trows\tcols\tnnz\tengine\tN\ttype\tcompute\tmedian_ms\t"
-            "ratio_to_cusparse\tgflops\tmax_error\trows_checked\tbuild_ms\tlimit_ms\tgather_ms\t"
-            "rotated_ms\trotated_ratio\tchosen\tpassed\tpredicted_ms\treordering\t"
-            "reorder_ms\tformat_ms\ttune_ms\tbreak_even\tbreak_even_net\n");
+        (void)fprintf(report->tsv,
+                      "matrix\trows\tcols\tnnz\tengine\tN\ttype\tcompute\tmedian_ms\t"
+                      "ratio_to_cusparse\tgflops\tmax_error\trows_checked\tbuild_ms\t"
+                      "rotated_ms\trotated_ratio\tchosen\tpassed\tpredicted_ms\treordering\t"
+                      "reorder_ms\tformat_ms\ttune_ms\tbreak_even\tbreak_even_net\n");
     }
 }
 
@@ -128,17 +127,13 @@ static void count(const bench_row_t *row, bench_group_t *group)
         group->log_rotated += log(row->rotated_ratio);
     }
     note_even(row, group);
-    if (row->limit_seconds > BENCH_LIMIT_LEAST && row->seconds > 0.0) {
-        group->limited++;
-        group->log_limit += log(row->limit_seconds / row->seconds);
-    }
 }
 
 int bench_report_row(bench_report_t *report, const bench_row_t *row)
 {
     const double   gflops = 2e-9 * (double)row->nnz * (double)row->n / row->seconds;
     bench_group_t *group  = group_of(report, row);
-    char           t[13][SHOWN];
+    char           t[11][SHOWN];
 
     if (group == NULL) {
         (void)fprintf(stderr, "spmm_bench: out of host memory\n");
@@ -151,33 +146,30 @@ int bench_report_row(bench_report_t *report, const bench_row_t *row)
     shown(t[1], row->ratio, 4);
     shown(t[2], 1e3 * row->rotated_seconds, 6);
     shown(t[3], row->rotated_ratio, 4);
-    shown(t[4], 1e3 * row->limit_seconds, 6);
-    shown(t[5], 1e3 * row->build_seconds, 3);
-    shown(t[6], 1e3 * row->gather_seconds, 6);
-    shown(t[7], 1e3 * row->predicted_seconds, 6);
-    shown(t[8], 1e3 * row->reorder_seconds, 3);
-    shown(t[9], 1e3 * row->format_seconds, 3);
-    shown(t[10], 1e3 * row->tune_seconds, 3);
-    shown_count(t[11], row->break_even);
-    shown_count(t[12], row->break_even_net);
+    shown(t[4], 1e3 * row->build_seconds, 3);
+    shown(t[5], 1e3 * row->predicted_seconds, 6);
+    shown(t[6], 1e3 * row->reorder_seconds, 3);
+    shown(t[7], 1e3 * row->format_seconds, 3);
+    shown(t[8], 1e3 * row->tune_seconds, 3);
+    shown_count(t[9], row->break_even);
+    shown_count(t[10], row->break_even_net);
     (void)printf("%-32s %9" PRId64 " %10" PRId64 " %-9s %5" PRId64
-                 " %11s %7s %11s %7s %9s %9.1f %10s %9.2e%s%s\n",
+                 " %11s %7s %11s %7s %9.1f %10s %9.2e%s%s\n",
                  row->matrix, row->rows, row->nnz, row->engine, row->n, t[0], t[1], t[2], t[3],
-                 t[4], gflops, t[5], row->error,
-                 strcmp(row->engine, row->chosen) == 0 ? "" : " ran ",
+                 gflops, t[4], row->error, strcmp(row->engine, row->chosen) == 0 ? "" : " ran ",
                  strcmp(row->engine, row->chosen) == 0 ? "" : row->chosen);
     (void)fflush(stdout);
     if (report->tsv != NULL) {
-        (void)fprintf(
-            report->tsv,
-            "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
-            "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s"
-            "\t%s\t%s\t%s\t%s\t%s\n",
-            row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
-            tool_word_name(tool_types, (int)report->options->type),
-            tool_word_name(tool_computes, (int)report->options->compute), t[0], t[1], gflops,
-            row->error, row->checked, t[5], t[4], t[6], t[2], t[3], row->chosen,
-            row->passed ? "yes" : "no", t[7], row->reordering, t[8], t[9], t[10], t[11], t[12]);
+        (void)fprintf(report->tsv,
+                      "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\t%" PRId64
+                      "\t%s\t%s\t%s\t%s\t%.2f\t%.3e\t%" PRId64 "\t%s\t%s\t%s\t%s\t%s\t%s\t%s"
+                      "\t%s\t%s\t%s\t%s\t%s\n",
+                      row->matrix, row->rows, row->cols, row->nnz, row->engine, row->n,
+                      tool_word_name(tool_types, (int)report->options->type),
+                      tool_word_name(tool_computes, (int)report->options->compute), t[0], t[1],
+                      gflops, row->error, row->checked, t[4], t[2], t[3], row->chosen,
+                      row->passed ? "yes" : "no", t[5], row->reordering, t[6], t[7], t[8], t[9],
+                      t[10]);
         (void)fflush(report->tsv);
     }
     return BENCH_GOOD;
@@ -192,24 +184,23 @@ static void print_group(bench_group_t *g, const char *compute, FILE *tsv)
 {
     const double faster = g->matrices > 0 ? (double)g->faster / g->matrices : (double)NAN;
     const char  *worst  = g->matrices > 0 ? g->worst : "-";
-    char         t[7][SHOWN];
+    char         t[6][SHOWN];
 
     shown(t[0], geomean(g->log_ratio, g->matrices), 4);
     shown(t[1], g->matrices > 0 ? g->least : (double)NAN, 4);
     shown(t[2], faster, 3);
-    shown(t[3], geomean(g->log_limit, g->limited), 3);
-    shown(t[4], geomean(g->log_rotated, g->rotated), 4);
-    shown_count(t[5], median(g->even, g->n_even));
-    shown_count(t[6], median(g->even_net, g->n_even));
-    (void)printf("%-10s %5" PRId64 " %8d %9s %9s %7s %13s %9d %9s %10s %9s  %s\n", g->engine, g->n,
-                 g->matrices, t[0], t[1], t[2], t[3], g->limited, t[4], t[5], t[6], worst);
+    shown(t[3], geomean(g->log_rotated, g->rotated), 4);
+    shown_count(t[4], median(g->even, g->n_even));
+    shown_count(t[5], median(g->even_net, g->n_even));
+    (void)printf("%-10s %5" PRId64 " %8d %9s %9s %7s %9s %10s %9s  %s\n", g->engine, g->n,
+                 g->matrices, t[0], t[1], t[2], t[3], t[4], t[5], worst);
     if (tsv != NULL) {
         (void)fprintf(tsv,
                       "# summary engine=%s N=%" PRId64 " compute=%s matrices=%d geomean=%s min=%s "
-                      "faster=%s limit_share=%s limit_matrices=%d rotated_geomean=%s "
-                      "break_even=%s break_even_net=%s min_matrix=%s\n",
-                      g->engine, g->n, compute, g->matrices, t[0], t[1], t[2], t[3], g->limited,
-                      t[4], t[5], t[6], worst);
+                      "faster=%s rotated_geomean=%s break_even=%s break_even_net=%s "
+                      "min_matrix=%s\n",
+                      g->engine, g->n, compute, g->matrices, t[0], t[1], t[2], t[3], t[4], t[5],
+                      worst);
     }
 }
 
@@ -220,9 +211,8 @@ void bench_report_summary(const bench_report_t *report)
     (void)printf("\nratio to cusparse %s over all matrices, type %s, compute %s\n",
                  tool_word_name(tool_types, (int)report->options->yardstick),
                  tool_word_name(tool_types, (int)report->options->type), compute);
-    (void)printf("%-10s %5s %8s %9s %9s %7s %13s %9s %9s %10s %9s  %s\n", "engine", "N", "matrices",
-                 "geomean", "minimum", "faster", "limit / time", "of these", "rotated",
-                 "break even", "net", "minimum at");
+    (void)printf("%-10s %5s %8s %9s %9s %7s %9s %10s %9s  %s\n", "engine", "N", "matrices",
+                 "geomean", "minimum", "faster", "rotated", "break even", "net", "minimum at");
     for (int k = 0; k < report->n_groups; k++) {
         print_group(&report->group[k], compute, report->tsv);
     }

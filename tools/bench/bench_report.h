@@ -13,8 +13,7 @@ typedef struct {
     int64_t     rows, cols, nnz, n;
     int64_t     checked; /**< rows compared with the reference */
     double      seconds, rotated_seconds, build_seconds;
-    double      limit_seconds, gather_seconds; /**< modelled: bench_limit.h */
-    double      ratio, rotated_ratio;          /**< time of cusparse over that of the engine */
+    double      ratio, rotated_ratio; /**< time of cusparse over that of the engine */
     double      error;
     bool        passed; /**< error within its bound; others are printed, but count for nothing */
     double      predicted_seconds; /**< by the engine's model */
@@ -31,11 +30,10 @@ typedef struct {
 typedef struct {
     const char *engine, *worst; /**< worst: matrix of the least ratio */
     int64_t     n;
-    int         matrices; /**< with a ratio */
-    int         faster;   /**< ratio > 1 */
-    int         rotated;  /**< with a ratio of rotated buffers */
-    int         limited;  /**< with a limit long enough to be compared with */
-    double      log_ratio, log_rotated, log_limit; /**< sums of logarithms */
+    int         matrices;               /**< with a ratio */
+    int         faster;                 /**< ratio > 1 */
+    int         rotated;                /**< with a ratio of rotated buffers */
+    double      log_ratio, log_rotated; /**< sums of logarithms */
     double      least;
     double     *even, *even_net; /**< owned [n_even]: products to break even */
     int         n_even;
@@ -48,9 +46,6 @@ typedef struct {
     int                    n_groups;
 } bench_report_t;
 
-/** Limits below this many seconds are not compared with times: launches count there. */
-#define BENCH_LIMIT_LEAST 20e-6
-
 /** Fill in both from the times of cusparse at the same width; NaN where those are. */
 void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusparse_build);
 
@@ -58,7 +53,7 @@ void bench_report_titles(const bench_report_t *report);
 /** Print @p row and count it in.  @return an exit code after a sentence on stderr */
 int bench_report_row(bench_report_t *report, const bench_row_t *row);
 /** Per engine and width: matrices, geomean and minimum of the ratio, share of matrices faster than
- *  cusparse, geomean of limit / time. */
+ *  cusparse. */
 void bench_report_summary(const bench_report_t *report);
 void bench_report_free(bench_report_t *report);
 

@@ -93,25 +93,25 @@ int bench_timer_sets(const bench_timer_t *timer, const bench_options_t *options,
 {
     size_t sets;
 
-    if ((options->cache != BENCH_ROTATE && !options->also_rotate) || pair_bytes == 0) {
+    if (!options->also_rotate || pair_bytes == 0) {
         return 1;
     }
     sets = 2 * timer->l2_bytes / pair_bytes + 2;
     return sets < MOST_SETS ? (int)sets : MOST_SETS;
 }
 
-static int overwrite(bench_timer_t *timer, int times)
+static int overwrite(bench_timer_t *timer)
 {
-    for (int k = 0; k < times; k++) {
+    for (int k = 0; k < LEAD_COPIES; k++) {
         CHECK(cudaMemsetAsync(timer->scratch, k, 2 * timer->l2_bytes, timer->stream));
     }
     return BENCH_GOOD;
 }
 
-static int product(const bench_timer_t *timer, bench_cache_t cache, spmm_plan_t *plan,
+static int product(const bench_timer_t *timer, bool rotates, spmm_plan_t *plan,
                    const bench_dense_t *dense, int64_t k)
 {
-    const int set = cache == BENCH_ROTATE ? (int)(k % dense->n_sets) : 0;
+    const int set = rotates ? (int)(k % dense->n_sets) : 0;
 
     if (spmm_execute(plan, dense->n, 1.0, dense->B[set], dense->ldb, 0.0, dense->C[set], dense->ldc,
                      timer->stream) != SPMM_OK) {
@@ -133,26 +133,26 @@ static int median_of(bench_timer_t *timer, double *median)
     return BENCH_GOOD;
 }
 
-int bench_time_plan(bench_timer_t *timer, int64_t warmup, bench_cache_t cache, spmm_plan_t *plan,
+int bench_time_plan(bench_timer_t *timer, int64_t warmup, bool rotates, spmm_plan_t *plan,
                     const bench_dense_t *dense, double *median)
 {
     int code = BENCH_GOOD;
 
     for (int64_t k = 0; k < warmup && code == BENCH_GOOD; k++) {
-        code = product(timer, cache, plan, dense, k);
+        code = product(timer, rotates, plan, dense, k);
     }
     for (int64_t k = 0; k < timer->iterations && code == BENCH_GOOD; k++) {
         /* The GPU is kept busy first, so that the host is ahead and its launches are not timed. */
-        if (cache == BENCH_FLUSH || k % LEAD_EVERY == 0) {
-            code = overwrite(timer, k % LEAD_EVERY == 0 ? LEAD_COPIES : 1);
+        if (k % LEAD_EVERY == 0) {
+            code = overwrite(timer);
         }
-        if (code == BENCH_GOOD && k % LEAD_EVERY == 0 && cache == BENCH_WARM) {
+        if (code == BENCH_GOOD && k % LEAD_EVERY == 0 && !rotates) {
             /* what the overwriting took from the cache */
-            code = product(timer, cache, plan, dense, k);
+            code = product(timer, rotates, plan, dense, k);
         }
         if (code == BENCH_GOOD) {
             CHECK(cudaEventRecord(timer->mark[2 * k], timer->stream));
-            code = product(timer, cache, plan, dense, k);
+            code = product(timer, rotates, plan, dense, k);
             CHECK(cudaEventRecord(timer->mark[2 * k + 1], timer->stream));
         }
     }

@@ -11,7 +11,7 @@
 typedef struct {
     cudaStream_t stream;
     size_t       l2_bytes;
-    void        *scratch; /**< 2 * l2_bytes, overwritten to flush and to give the host a lead */
+    void        *scratch; /**< 2 * l2_bytes, overwritten to give the host a lead */
     cudaEvent_t *mark;    /**< [2 x iterations] before and after each product */
     double      *seconds; /**< [iterations] */
     int64_t      iterations;
@@ -26,8 +26,9 @@ void bench_timer_destroy(bench_timer_t *timer);
 /** Pairs of B and C that together exceed twice L2; 1 unless the caches are to rotate. */
 int bench_timer_sets(const bench_timer_t *timer, const bench_options_t *options, size_t pair_bytes);
 
-/** Median seconds of one execute of @p plan, with the caches as @p cache says. */
-int bench_time_plan(bench_timer_t *timer, int64_t warmup, bench_cache_t cache, spmm_plan_t *plan,
+/** Median seconds of one execute of @p plan, with one B and C, so that small problems sit in L2, or
+ *  with the next of @p dense each time. */
+int bench_time_plan(bench_timer_t *timer, int64_t warmup, bool rotates, spmm_plan_t *plan,
                     const bench_dense_t *dense, double *median);
 
 /** Does the device still work?  Waits for it. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench_limit.h"
 #include "bench_measure.h"
 #include "tool_common.h"
 
@@ -33,13 +32,11 @@ static void print_header(const bench_t *bench, FILE *out, int argc, char **argv)
     for (int k = 0; k < argc; k++) {
         (void)fprintf(out, " %s", argv[k]);
     }
-    (void)fprintf(out,
-                  "\n# type %s, compute %s, layout %s, median of %" PRId64 " after %" PRId64
-                  ", caches %s\n",
-                  tool_word_name(tool_types, (int)options->type),
-                  tool_word_name(tool_computes, (int)options->compute),
-                  options->layout == SPMM_LAYOUT_COL ? "col" : "row", options->iterations,
-                  options->warmup, bench_cache_text(options->cache));
+    (void)fprintf(
+        out, "\n# type %s, compute %s, layout %s, median of %" PRId64 " after %" PRId64 "\n",
+        tool_word_name(tool_types, (int)options->type),
+        tool_word_name(tool_computes, (int)options->compute),
+        options->layout == SPMM_LAYOUT_COL ? "col" : "row", options->iterations, options->warmup);
 }
 
 static bool wanted(const bench_options_t *options, const char *engine)
@@ -131,8 +128,7 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
 
 /* @p yardstick: A in the type of the yardstick; NULL: that of A */
 static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstick,
-                       const spmm_matrix_info_t *info, const bench_pattern_t *pattern,
-                       bench_row_t row)
+                       const spmm_matrix_info_t *info, bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
     const size_t           elem    = spmm_type_size(options->type);
@@ -147,11 +143,9 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstic
         row.n       = options->width[w];
         row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
         row.reordering                                            = "none";
-        if (yardstick != NULL && !bench_yardstick(bench, yardstick, info, pattern, &row)) {
+        if (yardstick != NULL && !bench_yardstick(bench, yardstick, info, &row)) {
             return false;
         }
-        row.limit_seconds  = bench_limit_seconds(pattern, row.n, elem);
-        row.gather_seconds = bench_gather_seconds(pattern, row.n, elem);
         code = bench_dense_create(bench->ctx, options, info->rows, info->cols, row.n, sets, &dense);
         alive = bench_survives(bench, code);
         if (code == BENCH_GOOD) {
@@ -172,21 +166,14 @@ static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t
     const char        *slash = input->generated ? NULL : strrchr(input->name, '/');
     spmm_matrix_info_t info  = {.struct_size = sizeof info};
     bench_row_t        row   = {.matrix = slash != NULL ? slash + 1 : input->name};
-    bench_pattern_t    pattern;
-    const int64_t     *row_ptr, *col_idx;
-    const void        *values;
-    int                code;
 
-    if (spmm_matrix_get_info(A, &info) != SPMM_OK ||
-        spmm_matrix_get_csr(A, &row_ptr, &col_idx, &values) != SPMM_OK) {
+    if (spmm_matrix_get_info(A, &info) != SPMM_OK) {
         return bench_survives(bench, bench_fail(bench, BENCH_OTHER));
     }
     row.rows = info.rows;
     row.cols = info.cols;
     row.nnz  = info.nnz;
-    code     = bench_pattern_scan(info.rows, info.cols, row_ptr, col_idx, &pattern);
-    return code == BENCH_GOOD ? run_widths(bench, A, yardstick, &info, &pattern, row)
-                              : bench_survives(bench, code);
+    return run_widths(bench, A, yardstick, &info, row);
 }
 
 static int make_matrix(bench_t *bench, const bench_input_t *input, spmm_type_t type,
