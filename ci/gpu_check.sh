@@ -483,10 +483,10 @@ ranks=4
 drain
 
 products_step() {
-    local cover=(--driver "$driver" --beside "$((most_beside < 3 ? most_beside : 3))")
+    local cover=(--device cuda --timeout 120 --beside "$((most_beside < 3 ? most_beside : 3))")
     [ -z "$mpi_cuda" ] || cover+=(--mpi-cuda "$mpi_cuda")
-    [ -z "${SPMM_MATRIX_DIR:-}" ] || cover+=(--matrices "$SPMM_MATRIX_DIR")
-    python3 ci/gpu_cover.py "${cover[@]}" >"$work/cover" || fail ": products"
+    SPMM_DRIVER=$driver python3 tests/driver/cover.py "${cover[@]}" >"$work/cover" ||
+        fail ": products"
     cat "$work/cover"
     note "products: $(tail -n 1 "$work/cover")"
 }

@@ -57,11 +57,11 @@ class Result:
         return f"exit code {self.code} after {self.seconds:.1f} s\n{self.out}\n{self.err}"
 
 
-def run(*args, ranks=None, timeout=110, env=None, cwd=None):
+def run(*args, ranks=None, timeout=110, env=None, cwd=None, launcher=(MPIEXEC,)):
     """ranks=None starts the driver without a launcher; variables of env that are None are unset."""
     command = [DRIVER] + [str(a) for a in args]
     if ranks is not None:
-        command = [MPIEXEC, NUMPROC_FLAG, str(ranks)] + command
+        command = [*launcher, NUMPROC_FLAG, str(ranks)] + command
     variables = {**os.environ, **QUICK_END, **(env or {})}
     start = time.monotonic()
     done = subprocess.run(
@@ -145,9 +145,9 @@ def is_open_mpi_4():
     return re.search(r"\((Open MPI|OpenRTE)\) 4\.", out) is not None
 
 
-def side_by_side(function, items):
-    """The answers of a function for each item, in their order, JOBS at a time."""
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+def side_by_side(function, items, jobs=JOBS):
+    """The answers of a function for each item, in their order, so many at a time."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(function, items)
 
 
@@ -157,9 +157,10 @@ def has_json():
     return "built without cJSON" not in result.err
 
 
-def has_partitioner(name):
-    return any(line.split()[0] == name and "not built" not in line and "not in this" not in line
-               for line in run("--list-partitioners").out.splitlines())
+def is_built(kind, name):
+    """Is the partitioner, or whatever --list-KIND lists, in this build?"""
+    return any(line.split()[0] == name and "not in this build" not in line
+               for line in run(f"--list-{kind}").out.splitlines())
 
 
 def matrices():

@@ -162,7 +162,7 @@ class ShuffledGrid(unittest.TestCase):
         self.assertEqual(auto["halo"]["rows_total"], metis["halo"]["rows_total"])
         self.assertEqual(metis["halo"]["block_rows_total"], block["halo"]["rows_total"])
 
-    @unittest.skipUnless(harness.has_partitioner("ptscotch"), "built without PT-Scotch")
+    @unittest.skipUnless(harness.is_built("partitioners", "ptscotch"), "built without PT-Scotch")
     def test_ptscotch(self):
         for matrix, most in (("stencil9:nx=400,ny=400,shuffle=1", 2600),
                              ("uniform:rows=500,cols=300,degree=4", 600)):
