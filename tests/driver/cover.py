@@ -55,8 +55,8 @@ class Gpus:
     def __init__(self, beside):
         ids = os.environ.get("CUDA_VISIBLE_DEVICES")
         if ids is None:
-            listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True)
-            ids = ",".join(re.findall(r"^GPU (\d+):", listed.stdout, re.M))
+            listed = subprocess.check_output(["nvidia-smi", "-L"], text=True)
+            ids = ",".join(re.findall(r"^GPU (\d+):", listed, re.M))
         self.free = {gpu: beside for gpu in ids.split(",") if gpu}
         self.count, self.changed = len(self.free), threading.Condition()
 

@@ -32,7 +32,8 @@ class Doctor(unittest.TestCase):
             self.assertEqual(result.errors, [], result)
             self.assertEqual(report["ranks"], ranks)
             self.assertIn(report["version"], topics["library"][0]["text"])
-            for topic in ("library", "METIS", "PT-Scotch", "MPI", "CUDA", "NCCL", "device", "transport"):
+            for topic in ("library", "METIS", "PT-Scotch", "MPI", "CUDA", "NCCL", "device",
+                          "transport"):
                 self.assertIn(topic, topics, result)
             self.assertIn("mpi-host: a product over it is right",
                           [c["text"] for c in topics["transport"]])
