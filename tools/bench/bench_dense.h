@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bench_dense.h  Dense blocks, and the FP64 reference on the host. */
+/** @file bench_dense.h  Dense blocks of one width, and the error of a product. */
 #ifndef BENCH_DENSE_H
 #define BENCH_DENSE_H
 
 #include "bench_options.h"
+#include "driver_dense.h"
 
-/** The dense operands of one width: host images and sets of device buffers. */
+/** Sets of B and C: all B are equal. */
 typedef struct {
-    spmm_context_t *ctx; /**< borrowed */
-    spmm_type_t     type;
-    spmm_layout_t   layout;
-    int64_t         rows, cols, n; /**< C [rows x n], B [cols x n] */
-    int64_t         ldb, ldc;
-    size_t          b_bytes, c_bytes;
-    int64_t         check;           /**< multiplications of the reference, at most */
-    void           *host_b, *host_c; /**< owned */
+    spmm_context_t *ctx;    /**< borrowed */
+    driver_dense_t  values; /**< of B */
+    int64_t         n;      /**< columns */
+    int64_t         check;  /**< multiplications of the reference, at most */
     int             n_sets;
-    void          **B, **C; /**< [n_sets] device buffers, owned; all B are equal */
+    driver_block_t *B, *C; /**< [n_sets], owned */
 } bench_dense_t;
 
 /** Allocate, draw B and upload it.  @p sets pairs are asked for, fewer are made when memory is out
@@ -28,7 +25,8 @@ void bench_dense_free(bench_dense_t *dense);
 /** Fill C of set 0 with NaN. */
 int bench_dense_poison(bench_dense_t *dense);
 
-/** max |C - ref| / (|A||B|) of C of set 0 over sampled rows; NaN in C gives infinity.
+/** max |C - ref| / (|A||B|) of C of set 0 over sampled rows; NaN in C gives infinity, as does a
+ *  product of which nothing was compared.
  *  @param[out] checked       rows compared
  *  @param[out] out_of_range  their elements that were not: the terms may leave the range of the
  *  type */

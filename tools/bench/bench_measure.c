@@ -41,8 +41,8 @@ static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, b
     int64_t                out_of_range = 0;
 
     if (code == BENCH_GOOD &&
-        (spmm_execute(plan, row->n, 1.0, dense->B[0], dense->ldb, 0.0, dense->C[0], dense->ldc,
-                      bench->timer.stream) != SPMM_OK ||
+        (spmm_execute(plan, row->n, 1.0, dense->B[0].data, dense->B[0].ld, 0.0, dense->C[0].data,
+                      dense->C[0].ld, bench->timer.stream) != SPMM_OK ||
          spmm_stream_synchronize(bench->ctx, bench->timer.stream) != SPMM_OK)) {
         code = bench_fail(bench, BENCH_OTHER);
     }
@@ -54,7 +54,7 @@ static int check_and_time(bench_t *bench, spmm_matrix_t *A, spmm_plan_t *plan, b
                       "spmm_bench: %s, %" PRId64 " columns: %" PRId64
                       " elements may leave the range "
                       "of %s and were not compared\n",
-                      row->matrix, row->n, out_of_range, tool_word_name(tool_types, dense->type));
+                      row->matrix, row->n, out_of_range, tool_word_name(tool_types, (int)o->type));
     }
     if (code == BENCH_GOOD) {
         code = bench_time_plan(&bench->timer, o->warmup, false, plan, dense, &row->seconds);

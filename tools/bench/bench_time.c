@@ -113,8 +113,8 @@ static int product(const bench_timer_t *timer, bool rotates, spmm_plan_t *plan,
 {
     const int set = rotates ? (int)(k % dense->n_sets) : 0;
 
-    if (spmm_execute(plan, dense->n, 1.0, dense->B[set], dense->ldb, 0.0, dense->C[set], dense->ldc,
-                     timer->stream) != SPMM_OK) {
+    if (spmm_execute(plan, dense->n, 1.0, dense->B[set].data, dense->B[set].ld, 0.0,
+                     dense->C[set].data, dense->C[set].ld, timer->stream) != SPMM_OK) {
         (void)fprintf(stderr, "spmm_bench: %s\n", spmm_last_error(dense->ctx));
         return BENCH_OTHER;
     }

@@ -79,7 +79,8 @@ static void fill_line(const driver_block_t *block, const driver_dense_t *dense,
         double x = NAN;
 
         if (dense != NULL) {
-            const int64_t row = global_row[by_column ? k / parts : line];
+            const int64_t i   = by_column ? k / parts : line;
+            const int64_t row = global_row != NULL ? global_row[i] : i;
             const int64_t col = by_column ? parts * line + k % parts : k;
 
             x = driver_dense_value(dense, driver_dense_row(dense, row), col);

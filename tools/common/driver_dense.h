@@ -65,7 +65,7 @@ int  driver_block_alloc(driver_job_t *job, spmm_context_t *ctx, int64_t rows, in
 void driver_block_free(spmm_context_t *ctx, driver_block_t *block);
 
 /** Fill the elements from @p dense (NULL: NaN) and the padding with @p padding.  Local.
- *  @param[in] global_row  [rows] original index of each row */
+ *  @param[in] global_row  [rows] original index of each row; NULL: its own */
 int driver_block_fill(driver_job_t *job, spmm_context_t *ctx, driver_block_t *block,
                       const driver_dense_t *dense, const int64_t *global_row, double padding);
 

@@ -96,6 +96,7 @@ static void merge(driver_verdict_t *into, const driver_verdict_t *other)
 
 driver_verdict_t driver_compare(const driver_product_t *product)
 {
+    const int64_t    stride  = product->stride > 0 ? product->stride : 1;
     driver_verdict_t verdict = {.row = -1, .col = -1};
 
 #pragma omp parallel
@@ -103,7 +104,7 @@ driver_verdict_t driver_compare(const driver_product_t *product)
         driver_verdict_t mine = {.row = -1, .col = -1};
 
 #pragma omp for schedule(dynamic, 64) nowait
-        for (int64_t row = 0; row < product->rows->n_rows; row++) {
+        for (int64_t row = 0; row < product->rows->n_rows; row += stride) {
             compare_row(product, row, &mine);
         }
 #pragma omp critical

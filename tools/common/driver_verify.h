@@ -14,8 +14,9 @@ typedef struct {
     const driver_rows_t  *rows; /**< of op(A) */
     driver_dense_t        B, C0;
     double                alpha, beta;
-    const driver_block_t *block; /**< shape of C: rows->n_rows x columns */
-    const void           *C;     /**< host copy of block */
+    int64_t               stride; /**< every so many rows are compared; 0: all */
+    const driver_block_t *block;  /**< shape of C: rows->n_rows x columns */
+    const void           *C;      /**< host copy of block */
 } driver_product_t;
 
 /** The comparison of one or of all ranks. */
