@@ -1,102 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Malformed input ends in under 5 s on 4 ranks with exit code 3 and one sentence."""
-import bz2
 import gzip
-import io
-import lzma
 import os
 import pathlib
 import struct
 import tempfile
 import unittest
-import zipfile
 
 import harness
 
 HEAD = "%%MatrixMarket matrix coordinate real general\n"
 GOOD = HEAD + "% a comment\n3 4 5\n" + "1 1 1.5\n1 4 -2\n2 2 3e1\n3 1 .25\n3 3 7\n"
-MAGIC = 0x43535231
 
-
-def csr(rows, cols, nnz, row_ptr, col_idx, magic=MAGIC):
-    return struct.pack(f"<4q{len(row_ptr)}i{len(col_idx)}i", magic, rows, cols, nnz, *row_ptr,
-                       *col_idx)
-
-
-def zipped(name):
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
-        archive.writestr(name, GOOD)
-    return held.getvalue()
-
-
-BOEING = f"""{'An identity':72}{'EYE':8}
-{3:14d}{1:14d}{1:14d}{1:14d}
-{'rsa':14}{2:14d}{2:14d}{2:14d}{0:14d}
-{'(26I3)':16}{'(26I3)':16}{'(3E25.16)':20}
-  1  2  3
-  1  2
- 1.0 1.0
-"""
-
-# Name: (file name, content, what the sentence must contain).
+# Name: (file name, content, what the sentence must contain); the dist tests of the readers have the
+# sentences of all that may be wrong.
 MALFORMED = {
     "empty": ("a.mtx", "", ""),
-    "only a header": ("a.mtx", HEAD, ""),
-    "no sizes": ("a.mtx", HEAD + "% nothing\n", ""),
     "truncated": ("a.mtx", HEAD + "3 4 5\n1 1 1\n2 2 3\n", ""),
-    "cut in a line": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2", "4"),
-    "too many entries": ("a.mtx", HEAD + "3 4 1\n1 1 1\n2 2 3\n", ""),
-    "row 0": ("a.mtx", HEAD + "3 4 2\n1 1 1\n0 2 3\n", "4"),
-    "column 0": ("a.mtx", HEAD + "3 4 2\n1 0 1\n2 2 3\n", "3"),
     "row too large": ("a.mtx", HEAD + "3 4 2\n1 1 1\n4 2 3\n", "4"),
-    "column too large": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 5 3\n", "4"),
-    "negative index": ("a.mtx", HEAD + "3 4 1\n-1 1 1\n", "3"),
-    "negative size": ("a.mtx", HEAD + "-3 4 1\n1 1 1\n", "2"),
-    "negative count": ("a.mtx", HEAD + "3 4 -1\n1 1 1\n", "2"),
-    "overflowing size": ("a.mtx", HEAD + "99999999999999999999 4 1\n1 1 1\n", "2"),
-    "overflowing count": ("a.mtx", HEAD + "3 4 99999999999999999999\n1 1 1\n", "2"),
     "count far beyond the file": ("a.mtx", HEAD + "3 4 9000000000000000000\n1 1 1\n", ""),
-    "two sizes": ("a.mtx", HEAD + "3 4\n1 1 1\n", "2"),
-    "text for a size": ("a.mtx", HEAD + "three 4 1\n1 1 1\n", "2"),
-    "text for an index": ("a.mtx", HEAD + "3 4 2\n1 1 1\nx 2 3\n", "4"),
     "text for a value": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 2 abc\n", "4"),
-    "value missing": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 2\n", "4"),
-    "NaN": ("a.mtx", HEAD + "3 4 2\n1 1 1\n2 2 nan\n", "4"),
     "complex": ("a.mtx", HEAD.replace("real", "complex") + "1 1 1\n1 1 1 2\n", "complex"),
-    "unitary": ("a.mtx", HEAD.replace("general", "unitary") + "1 1 1\n1 1 1\n", "unitary"),
-    "not square but symmetric": (
-        "a.mtx", HEAD.replace("general", "symmetric") + "3 4 1\n1 1 1\n", ""),
-    "imaginary diagonal": (
-        "a.mtx", HEAD.replace("real general", "complex hermitian") + "1 1 1\n1 1 3 1\n",
-        "Hermitian"),
-    "skew diagonal": (
-        "a.mtx", HEAD.replace("general", "skew-symmetric") + "1 1 1\n1 1 3\n", "3"),
-    "bzip2": ("a.mtx", bz2.compress(GOOD.encode()), "bunzip2"),
-    "xz": ("a.mtx", lzma.compress(GOOD.encode()), "unxz"),
-    "xz in gzip": ("a.mtx.gz", gzip.compress(lzma.compress(GOOD.encode())), "unxz"),
-    "npz": ("a.mtx", zipped("indices.npy"), "scipy.sparse.load_npz()"),
-    "zip": ("a.mtx", zipped("a.mtx"), "zip archive"),
-    "Rutherford-Boeing": ("a.mtx", BOEING, "scipy.io.hb_read()"),
-    "unknown object": ("a.mtx", HEAD.replace("matrix", "vector") + "1 1 1\n1 1 1\n", ""),
-    "array too short": ("a.mtx", HEAD.replace("coordinate", "array") + "2 2\n1\n2\n3\n", ""),
-    "array too long": ("a.mtx", HEAD.replace("coordinate", "array") + "2 1\n1\n2\n3\n", ""),
-    "other text": ("a.mtx", "rows: 3\ncols: 4\n", ""),
     "binary": ("a.mtx", bytes(range(256)) * 8, ""),
     "zero bytes": ("a.mtx", b"\0" * 5000, ""),
-    "binary after the sizes": ("a.mtx", (HEAD + "3 4 2\n").encode() + bytes(range(128, 256)), "3"),
     "cut gzip": ("a.mtx.gz", gzip.compress((GOOD + "% x\n" * 4000).encode())[:-20], ""),
-    "damaged gzip": ("a.mtx.gz", gzip.compress(GOOD.encode())[:-6] + b"abcdef", ""),
-    "malformed in gzip": (
-        "a.mtx.gz", gzip.compress((HEAD + "3 4 2\n1 1 1\n9 2 3\n").encode()), "4"),
-    "csr: cut header": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, 1])[:20], ""),
-    "csr: cut data": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, 1])[:-4], ""),
-    "csr: column out of range": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, 2]), ""),
-    "csr: negative column": ("a.csr", csr(2, 2, 2, [0, 1, 2], [0, -1]), ""),
-    "csr: rows not ascending": ("a.csr", csr(3, 2, 2, [0, 2, 1, 2], [0, 1]), ""),
-    "csr: wrong count": ("a.csr", csr(2, 2, 3, [0, 1, 2], [0, 1, 1]), ""),
-    "csr: negative sizes": ("a.csr", csr(-2, 2, 2, [0, 1, 2], [0, 1]), ""),
-    "csr: sizes beyond the file": ("a.csr", csr(1 << 40, 2, 1 << 50, [0], [0]), ""),
+    "csr: cut": ("a.csr", struct.pack("<4q", 0x43535231, 2, 2, 2), ""),
+    "csr: sizes beyond the file": (
+        "a.csr", struct.pack("<4q2i", 0x43535231, 1 << 40, 2, 1 << 50, 0, 0), ""),
 }
 
 
