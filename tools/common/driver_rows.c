@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_rows.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/scalar.h"
-
-/* Entries that a rank sends in one round: message lengths stay far below INT_MAX. */
-enum { ROUND = 1 << 18 };
 
 /** One entry on its way to the owner of its column. */
 typedef struct {
@@ -24,7 +22,7 @@ typedef struct {
     bool               conjugate;
     int64_t           *first_col; /**< [size] first column of every rank */
     int               *count;     /**< [4 * size]: send, send offset, receive, receive offset */
-    entry_t           *send;      /**< [ROUND] */
+    entry_t           *send;      /**< [local_nnz] */
     entry_t           *recv;      /**< [n_recv] */
     int64_t            n_recv;
 } transposition_t;
@@ -47,110 +45,75 @@ static int owner_of(const int64_t *first_col, int size, int64_t col)
     return low;
 }
 
+/** Offsets of @p count entries of each rank; their sum. */
+static int64_t sum_up(const int *count, int size, int *offset)
+{
+    int64_t sum = 0;
+
+    for (int p = 0; p < size; p++) {
+        offset[p] = (int)sum; /* where that is too large, nothing is sent */
+        sum += count[p];
+    }
+    return sum;
+}
+
 /** Allocate everything and learn how much arrives.  Collective, agreed. */
 static int transposition_prepare(driver_job_t *job, transposition_t *t)
 {
-    const int size     = job->size;
-    int64_t  *n_send   = calloc((size_t)size, sizeof *n_send);
-    int64_t   received = 0;
-    int       code     = DRIVER_GOOD;
+    const int     size = job->size;
+    const int64_t nnz  = t->info.local_nnz;
+    int           code = DRIVER_GOOD;
 
     t->first_col = driver_alloc(size, sizeof *t->first_col);
-    t->count     = driver_alloc(4 * (int64_t)size, sizeof *t->count);
-    t->send      = driver_alloc(ROUND, sizeof *t->send);
-    if (n_send == NULL || t->first_col == NULL || t->count == NULL || t->send == NULL) {
-        code = driver_fail_memory(job, ROUND, sizeof *t->send, "the reference");
+    t->count     = calloc(4 * (size_t)size, sizeof *t->count);
+    t->send      = driver_alloc(nnz, sizeof *t->send);
+    if (t->first_col == NULL || t->count == NULL || t->send == NULL) {
+        code = driver_fail_memory(job, nnz, sizeof *t->send, "the reference");
+    } else if (nnz > INT_MAX) {
+        code = driver_fail(job, DRIVER_OTHER, "a rank has too many entries to transpose them");
     }
     code = driver_agree(job, code);
     if (code == DRIVER_GOOD) {
         MPI_Allgather(&t->info.first_col, 1, MPI_INT64_T, t->first_col, 1, MPI_INT64_T, job->comm);
-        for (int64_t e = 0; e < t->info.local_nnz; e++) {
-            n_send[owner_of(t->first_col, size, t->col_idx[e])]++;
+        for (int64_t e = 0; e < nnz; e++) {
+            t->count[owner_of(t->first_col, size, t->col_idx[e])]++;
         }
-        MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INT64_T, n_send, 1, MPI_INT64_T, job->comm);
-        for (int p = 0; p < size; p++) {
-            received += n_send[p];
-        }
-        t->n_recv = received;
-        t->recv   = driver_alloc(received, sizeof *t->recv);
-        if (t->recv == NULL) {
-            code = driver_fail_memory(job, received, sizeof *t->recv, "the reference");
+        MPI_Alltoall(t->count, 1, MPI_INT, t->count + 2 * (size_t)size, 1, MPI_INT, job->comm);
+        (void)sum_up(t->count, size, t->count + size);
+        t->n_recv = sum_up(t->count + 2 * (size_t)size, size, t->count + 3 * (size_t)size);
+        t->recv   = driver_alloc(t->n_recv, sizeof *t->recv);
+        if (t->recv == NULL || t->n_recv > INT_MAX) {
+            code = driver_fail_memory(job, t->n_recv, sizeof *t->recv, "the reference");
         }
         code = driver_agree(job, code);
     }
-    free(n_send);
     return code;
 }
 
-/** Group entries [begin, end) of this rank by owner into t->send; counts go to t->count. */
-static void group_entries(transposition_t *t, int size, int64_t *row, int64_t begin, int64_t end)
+/** Send all entries to the owners of their columns.  Collective. */
+static void transposition_exchange(driver_job_t *job, transposition_t *t)
 {
+    const int         size = job->size;
     const spmm_type_t part = spmmi_part_type(t->info.type);
     const int         step = spmmi_type_parts(t->info.type);
     const double      sign = t->conjugate ? -1.0 : 1.0;
+    int              *at   = t->count + size;
+    MPI_Datatype      entry;
 
-    int    *n_send = t->count;
-    int    *offset = t->count + size;
-    int     sum    = 0;
-    int64_t r      = *row;
-
-    memset(n_send, 0, (size_t)size * sizeof *n_send);
-    for (int64_t e = begin; e < end; e++) {
-        n_send[owner_of(t->first_col, size, t->col_idx[e])]++;
-    }
-    for (int p = 0; p < size; p++) {
-        offset[p] = sum;
-        sum += n_send[p];
-    }
-    for (int64_t e = begin; e < end; e++) {
-        const int p = owner_of(t->first_col, size, t->col_idx[e]);
-
-        while (t->row_ptr[r + 1] <= e) {
-            r++;
+    for (int64_t r = 0; r < t->info.local_rows; r++) {
+        for (int64_t e = t->row_ptr[r]; e < t->row_ptr[r + 1]; e++) {
+            t->send[at[owner_of(t->first_col, size, t->col_idx[e])]++] =
+                (entry_t){.row   = t->info.first_row + r,
+                          .col   = t->col_idx[e],
+                          .value = {spmmi_value_get(part, t->values, step * e),
+                                    sign * spmmi_value_get(part, t->values, step * e + step - 1)}};
         }
-        t->send[offset[p]++] = (entry_t){
-            .row   = t->info.first_row + r,
-            .col   = t->col_idx[e],
-            .value = {spmmi_value_get(part, t->values, step * e),
-                      sign * spmmi_value_get(part, t->values, step * e + step - 1)},
-        };
     }
-    for (int p = 0; p < size; p++) {
-        offset[p] -= n_send[p];
-    }
-    *row = r;
-}
-
-/** Send all entries in rounds of at most ROUND of every rank.  Collective. */
-static void transposition_exchange(driver_job_t *job, transposition_t *t)
-{
-    const int     size     = job->size;
-    int          *n_recv   = t->count + 2 * (int64_t)size;
-    int          *offset   = t->count + 3 * (int64_t)size;
-    const int64_t nnz      = t->info.local_nnz;
-    int64_t       rounds   = (nnz + ROUND - 1) / ROUND;
-    int64_t       row      = 0;
-    int64_t       received = 0;
-    MPI_Datatype  entry;
-
+    (void)sum_up(t->count, size, at); /* which have moved on */
     MPI_Type_contiguous((int)sizeof(entry_t), MPI_BYTE, &entry);
     MPI_Type_commit(&entry);
-    MPI_Allreduce(MPI_IN_PLACE, &rounds, 1, MPI_INT64_T, MPI_MAX, job->comm);
-    for (int64_t k = 0; k < rounds; k++) {
-        const int64_t begin = k * ROUND < nnz ? k * ROUND : nnz;
-        const int64_t end   = begin + ROUND < nnz ? begin + ROUND : nnz;
-        int           sum   = 0;
-
-        group_entries(t, size, &row, begin, end);
-        MPI_Alltoall(t->count, 1, MPI_INT, n_recv, 1, MPI_INT, job->comm);
-        for (int p = 0; p < size; p++) {
-            offset[p] = sum;
-            sum += n_recv[p];
-        }
-        MPI_Alltoallv(t->send, t->count, t->count + size, entry, t->recv + received, n_recv, offset,
-                      entry, job->comm);
-        received += sum;
-    }
+    MPI_Alltoallv(t->send, t->count, at, entry, t->recv, t->count + 2 * (size_t)size,
+                  t->count + 3 * (size_t)size, entry, job->comm);
     MPI_Type_free(&entry);
 }
 
