@@ -32,40 +32,6 @@ int bench_options_add(const char *name, bool generated, bench_options_t *options
     return BENCH_GOOD;
 }
 
-/* The whole of @p file, which must be text, as a string the caller frees; NULL with errno. */
-static char *read_all(FILE *file)
-{
-    size_t size = 0, room = 4096;
-    char  *text = malloc(room);
-
-    while (text != NULL) {
-        const size_t got = fread(text + size, 1, room - 1 - size, file);
-        char        *more;
-
-        size += got;
-        text[size] = '\0';
-        if (got == 0) {
-            break;
-        }
-        if (size == room - 1) {
-            room *= 2;
-            more = realloc(text, room);
-            if (more == NULL) {
-                free(text);
-            }
-            text = more;
-        }
-    }
-    if (text != NULL && strlen(text) != size) {
-        errno = EILSEQ;
-    }
-    if (text != NULL && (ferror(file) != 0 || strlen(text) != size)) {
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
-
 /* A word, a colon: `kind:key=value`; paths with a colon have a '/' or a '.' before it. */
 static bool is_spec(const char *line)
 {
@@ -91,8 +57,9 @@ static char *trimmed(char *line)
 
 int bench_options_read_list(const char *path, bench_options_t *options)
 {
-    FILE *file;
-    char *rest;
+    FILE  *file;
+    char  *rest;
+    size_t room = 0;
 
     if (options->list_text != NULL) {
         (void)fprintf(stderr, "spmm_bench: give --matrix-list once\n");
@@ -100,11 +67,13 @@ int bench_options_read_list(const char *path, bench_options_t *options)
     }
     errno = 0;
     file  = fopen(path, "r");
-    if (file != NULL) {
-        options->list_text = read_all(file);
+    if (file != NULL) { /* text: it ends with the file */
+        if (getdelim(&options->list_text, &room, '\0', file) < 0 || !feof(file)) {
+            errno = errno != 0 ? errno : EILSEQ; /* empty, or with a zero byte */
+        }
         (void)fclose(file);
     }
-    if (options->list_text == NULL) {
+    if (file == NULL || errno != 0) {
         (void)fprintf(stderr, "spmm_bench: cannot read the list %s: %s\n", path, strerror(errno));
         return BENCH_USAGE;
     }

@@ -97,19 +97,26 @@ static void check_mpi(driver_checkup_t *x, int gpus)
     }
 }
 
-static int print_checkup(const driver_job_t *job, const driver_checkup_t *x)
+/** Findings from number @p from on, at once: a lost rank ends the job. */
+static void print_findings(const driver_checkup_t *x, int from)
 {
-    int count[3] = {0};
-
-    (void)printf("spmm_dist %s, %d ranks\n", spmm_version(), job->size);
-    for (int k = 0; k < x->count; k++) {
+    for (int k = from; k < x->count; k++) {
         const driver_finding_t *f = &x->finding[k];
 
-        count[f->state]++;
         (void)printf("%-8s %-12s %s\n", driver_state_name(f->state), f->topic, f->text);
         if (f->advice[0] != '\0') {
             (void)printf("%-8s %-12s   -> %s\n", "", "", f->advice);
         }
+    }
+    (void)fflush(stdout);
+}
+
+static int print_verdict(const driver_checkup_t *x)
+{
+    int count[3] = {0};
+
+    for (int k = 0; k < x->count; k++) {
+        count[x->finding[k].state]++;
     }
     (void)printf("%s: %d good, %d missing, %d problems\n",
                  count[DRIVER_CHECK_PROBLEM] == 0 ? "works" : "does not work",
@@ -137,7 +144,7 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options)
     spmm_context_t         *ctx     = NULL;
     spmm_status_t           status;
     char                    why[DRIVER_CHECK_TEXT];
-    int                     code = DRIVER_GOOD;
+    int                     code = DRIVER_GOOD, seen;
 
     context.device    = options->device;
     context.timeout_s = options->timeout_s > 0.0 ? options->timeout_s : 60.0;
@@ -149,7 +156,10 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options)
     }
     if (job->rank == 0) {
         check_machine(&x);
+        (void)printf("spmm_dist %s, %d ranks\n", spmm_version(), job->size);
+        print_findings(&x, 0);
     }
+    seen = x.count;
     if (status == SPMM_OK && spmm_context_get_info(ctx, &info) == SPMM_OK) {
         driver_find(&x, DRIVER_CHECK_GOOD, "device", "", "%d ranks compute on %s (%s)", job->size,
                     info.device, info.device_name);
@@ -159,7 +169,8 @@ int driver_doctor(driver_job_t *job, const driver_options_t *options)
                     why);
     }
     if (job->rank == 0) {
-        if (print_checkup(job, &x) > 0) {
+        print_findings(&x, seen);
+        if (print_verdict(&x) > 0) {
             code = driver_fail(job, DRIVER_OTHER, "the doctor found a problem, see above");
         }
         if (options->json != NULL && driver_write_checkup(job, options->json, &x) != DRIVER_GOOD) {

@@ -41,8 +41,7 @@ const char *driver_state_name(driver_state_t state);
 int driver_doctor(driver_job_t *job, const driver_options_t *options);
 
 /** A small product over each transport of this build (driver_doctor_try.c).  Collective. */
-void driver_check_transports(driver_checkup_t *checkup, const driver_job_t *job,
-                             spmm_context_t *ctx);
+void driver_check_transports(driver_checkup_t *checkup, driver_job_t *job, spmm_context_t *ctx);
 
 /** A message from every rank to every other, where ranks are not too many; the job ends with a
  *  sentence of each rank that waits for one in vain.  Collective. */
