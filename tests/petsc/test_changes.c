@@ -37,6 +37,20 @@ static PetscErrorCode set_values(Mat A, PetscInt salt)
     PetscFunctionReturn(0);
 }
 
+static PetscErrorCode fill(Vec x, PetscInt salt)
+{
+    PetscInt first, last;
+
+    PetscFunctionBeginUser;
+    PetscCall(VecGetOwnershipRange(x, &first, &last));
+    for (PetscInt i = first; i < last; i++) {
+        PetscCall(VecSetValue(x, i, number(i + salt), INSERT_VALUES));
+    }
+    PetscCall(VecAssemblyBegin(x));
+    PetscCall(VecAssemblyEnd(x));
+    PetscFunctionReturn(0);
+}
+
 static PetscErrorCode make(MPI_Comm comm, MatType type, Mat *A)
 {
     PetscFunctionBeginUser;
@@ -153,6 +167,34 @@ static PetscErrorCode shift(Mat A)
     return MatShift(A, 3.0);
 }
 
+static PetscErrorCode scale(Mat A)
+{
+    return MatScale(A, 2.0);
+}
+
+static PetscErrorCode scale_sides(Mat A)
+{
+    Vec left, right;
+
+    PetscFunctionBeginUser;
+    PetscCall(MatCreateVecs(A, &right, &left));
+    PetscCall(fill(left, 1));
+    PetscCall(fill(right, 2));
+    PetscCall(MatDiagonalScale(A, left, right));
+    PetscCall(VecDestroy(&left));
+    PetscCall(VecDestroy(&right));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode add_entry(Mat A)
+{
+    PetscFunctionBeginUser;
+    PetscCall(MatSetValue(A, 1, N - 2, 0.5, ADD_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscFunctionReturn(0);
+}
+
 /* The two blocks of the last rank alone. */
 static PetscErrorCode scale_parts(Mat A)
 {
@@ -183,7 +225,10 @@ static PetscErrorCode keep_values(Mat A)
 static const struct {
     const char *name;
     PetscErrorCode (*change)(Mat);
-} changes[] = {{"MatShift", shift},
+} changes[] = {{"MatScale", scale},
+               {"one entry more", add_entry},
+               {"MatDiagonalScale", scale_sides},
+               {"MatShift", shift},
                {"MatAXPY", axpy},
                {"MatAXPY of another pattern", axpy_other_pattern},
                {"MatTranspose in place", transpose},
@@ -212,19 +257,13 @@ static PetscErrorCode multiply(Mat A, int op, Vec x, Vec y)
 
 static PetscErrorCode compare(Mat A, Mat want, int op, const char *name)
 {
-    PetscInt  first, last;
     PetscReal error;
     Vec       x, y, z;
 
     PetscFunctionBeginUser;
     PetscCall(MatCreateVecs(want, &x, &y));
     PetscCall(VecDuplicate(y, &z));
-    PetscCall(VecGetOwnershipRange(x, &first, &last));
-    for (PetscInt i = first; i < last; i++) {
-        PetscCall(VecSetValue(x, i, number(i), INSERT_VALUES));
-    }
-    PetscCall(VecAssemblyBegin(x));
-    PetscCall(VecAssemblyEnd(x));
+    PetscCall(fill(x, 0));
     PetscCall(multiply(A, op, x, y));
     PetscCall(multiply(want, op, x, z));
     PetscCall(VecAXPY(y, -1.0, z));
@@ -240,7 +279,7 @@ static PetscErrorCode compare(Mat A, Mat want, int op, const char *name)
 /* @p ops  of which there are products, and so plans, from the first on */
 static PetscErrorCode check(int ops)
 {
-    Mat A, want;
+    Mat A, want, copy;
 
     PetscFunctionBeginUser;
     PetscCall(make(PETSC_COMM_WORLD, "spmmdist", &A));
@@ -254,6 +293,9 @@ static PetscErrorCode check(int ops)
         for (int op = 0; op < ops; op++) {
             PetscCall(compare(A, want, op, changes[k].name));
         }
+        PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &copy));
+        PetscCall(compare(copy, want, OP_N, changes[k].name));
+        PetscCall(MatDestroy(&copy));
     }
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&want));
