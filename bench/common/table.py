@@ -4,8 +4,9 @@
 
     bench/common/table.py OUT.tsv RESULT.tsv...
 
-joins the tables of spmm_bench of runs over parts of the matrices into one, with their headers; of a
-matrix, engine, width and mode measured more than once the last row counts."""
+joins the tables of spmm_bench of runs over parts of the matrices into one, with their headers, and
+prints a summary; of a matrix, engine, width and mode measured more than once the last row counts.
+OUT may be one of them."""
 import math
 import pathlib
 import re
@@ -115,11 +116,26 @@ def join(paths, out):
                                  + "\n", encoding="utf-8")
 
 
+def summary(rows):
+    """A line for each engine, width and mode."""
+    groups = {}
+    for row in filter(counts, rows):
+        groups.setdefault((row["engine"], row["N"], mode(row)), []).append(row)
+    for (engine, n, by), group in groups.items():
+        ratios = [row["ratio_to_cusparse"] for row in group]
+        worst = min(group, key=lambda row: row["ratio_to_cusparse"])
+        rotated = geomean(row["rotated_ratio"] for row in group if row.get("rotated_ratio"))
+        print(f"engine={engine} N={n} mode={by} matrices={len(group)} "
+              f"geomean={geomean(ratios):.4f} min={min(ratios):.4f} at {worst['matrix']} "
+              f"faster={sum(r > 1 for r in ratios) / len(ratios):.3f} rotated={shown(rotated, 4)}")
+
+
 def main():
     if len(sys.argv) < 3 or sys.argv[1].startswith("-"):
         print(f"usage: {sys.argv[0]} OUT.tsv RESULT.tsv...", file=sys.stderr)
         return 2
     join(sys.argv[2:], sys.argv[1])
+    summary(read(sys.argv[1])[2])
     return 0
 
 

@@ -68,6 +68,7 @@ for mode in ${modes//,/ }; do
         --engines "$run_engines" --iterations "$iterations" --executes "$executes" \
         --reorder "$reorder" --yardstick "${type/#16*/32f}" --also-rotate --note "$note" \
         --out "$file" || code=$?
+    [ ! -s "$file" ] || "$root/bench/common/table.py" "$file" "$file" || code=$?
     echo "$file: exit code $code"
     [ $code -le $status ] || status=$code
 done

@@ -77,7 +77,8 @@ class Tables(Scripts):
 
     def test_join(self):
         out = self.path("out.tsv")
-        self.run_script("common/table.py", out, PLANS, PLANS)
+        said = self.run_script("common/table.py", out, PLANS, PLANS)
+        self.assertIn("engine=auto N=128 mode=32f-fast-tf32 matrices=", said)
         self.assertEqual(self.lines_of(out), self.lines_of(PLANS))
         cut = self.path("cut.tsv", PLANS.read_text(encoding="utf-8").replace("\tyes", "", 1))
         self.assertIn("fields, but", self.run_script("common/table.py", out, cut, code=3))
@@ -138,7 +139,7 @@ class Runs(Scripts):
 
     def test_single_gpu(self):
         self.program("build/tools/spmm_bench",
-                     "echo \"$@\"\ncat \"$2\"\ncase $* in *fast*) exit 1; esac\n")
+                     "printf '%s\\n' \"$@\"\ncase $* in *fast*) exit 1; esac\n")
         env = self.environment()
         said = self.run_script("engine/single_gpu.sh", "--modes", "32f,64f", self.path("out"),
                                env=env).splitlines()

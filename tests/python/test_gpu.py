@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of torch and CuPy on GPUs: skipped without one.  Runs on as many ranks as there are GPUs;
-`python test_gpu.py` prints the overhead of a call."""
+"""Arrays of torch and CuPy on GPUs: skipped without one.  Runs on as many ranks as there are GPUs."""
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -329,39 +327,3 @@ def test_memory_is_flat(gpu):
 
     before = run(100)
     assert before - run(10000) < 4 << 20
-
-
-def measure_overhead():
-    """Microseconds of plan.execute() and of the C call alone, medians; one rank."""
-    from spmm_dist._library import ffi, lib
-
-    with Context(device="cuda" if torch.cuda.is_available() else "cpu") as ctx:
-        A = Matrix.generate(ctx, "stencil5:nx=8,ny=8", "float32")
-        plan = A.plan(32)
-        n, pointer = 32, plan._pointer
-
-        def median(call, count=2000):
-            times = []
-            for k in range(count):
-                start = time.perf_counter()
-                call()
-                times.append(time.perf_counter() - start)
-                if k % 50 == 49:
-                    torch.cuda.synchronize()
-            return sorted(times)[count // 2] * 1e6
-
-        blocks = {"torch": [torch.rand(64, n, device="cuda") for _ in range(2)]}
-        if cupy is not None:
-            blocks["cupy"] = [cupy.ones((64, n), "f4") for _ in range(2)]
-        addresses = [ffi.cast("void *", x.data_ptr()) for x in blocks["torch"]]
-        bare = median(lambda: lib.spmm_execute(pointer, n, 1.0, addresses[0], n, 0.0, addresses[1],
-                                               n, ffi.NULL))
-        for library, (B, C) in blocks.items():
-            whole_call = median(lambda: plan.execute(B, C))
-            given = median(lambda: plan.execute(B, C, stream=0))
-            print(f"{library}: plan.execute {whole_call:.2f} us, with a stream {given:.2f} us, the "
-                  f"C call {bare:.2f} us: overhead {whole_call - bare:.2f} us")
-
-
-if __name__ == "__main__":
-    sys.exit(measure_overhead())

@@ -142,7 +142,7 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
         other.ratio         = row->seconds / other.seconds;
         other.rotated_ratio = row->rotated_seconds / other.rotated_seconds;
         bench_row_break_even(&other, row->seconds, row->build_seconds);
-        code = bench_report_row(&bench->report, &other);
+        bench_report_row(&bench->report, &other);
     }
     options->type    = type;
     options->compute = compute;

@@ -166,8 +166,7 @@ void bench_print_help(FILE *out)
     (void)fprintf(
         out,
         "usage: spmm_bench (--matrix FILE | --generate SPEC | --matrix-list FILE)... [options]\n"
-        "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width, and a\n"
-        "summary over the matrices.\n\n"
+        "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width.\n\n"
         "  --matrix FILE        .mtx, .mtx.gz, .csr or .smtx; may be given again\n"
         "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
         "  --matrix-list FILE   one path or generator spec per line; # begins a comment\n"

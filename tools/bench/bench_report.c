@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tool_common.h"
@@ -50,98 +49,11 @@ void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusp
     row->break_even_net = saved > 0.0 ? fmax(more, 0.0) / saved : (double)INFINITY;
 }
 
-/* The group of @p row, made where it is the first of it; NULL when memory is out. */
-static bench_group_t *group_of(bench_report_t *report, const bench_row_t *row)
+void bench_report_row(const bench_report_t *report, const bench_row_t *row)
 {
-    bench_group_t *group;
+    const double gflops = 2e-9 * (double)row->nnz * (double)row->n / row->seconds;
+    char         t[11][SHOWN];
 
-    for (int k = 0; k < report->n_groups; k++) {
-        if (report->group[k].n == row->n && strcmp(report->group[k].engine, row->engine) == 0) {
-            return &report->group[k];
-        }
-    }
-    group = realloc(report->group, ((size_t)report->n_groups + 1) * sizeof *group);
-    if (group == NULL) {
-        return NULL;
-    }
-    report->group = group;
-    group += report->n_groups++;
-    *group = (bench_group_t){.engine = row->engine, .n = row->n};
-    return group;
-}
-
-/* Without memory for them the medians are of the others. */
-static void note_even(const bench_row_t *row, bench_group_t *group)
-{
-    const size_t bytes = ((size_t)group->n_even + 1) * sizeof(double);
-    double      *grown;
-
-    if (isnan(row->break_even) || isnan(row->break_even_net)) {
-        return;
-    }
-    grown = realloc(group->even, bytes);
-    if (grown == NULL) {
-        return;
-    }
-    group->even = grown;
-    grown       = realloc(group->even_net, bytes);
-    if (grown == NULL) {
-        return;
-    }
-    group->even_net                = grown;
-    group->even[group->n_even]     = row->break_even;
-    group->even_net[group->n_even] = row->break_even_net;
-    group->n_even++;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The lower one of an even number, so that it is one of them. */
-static double median(double *values, int n)
-{
-    if (n == 0) {
-        return (double)NAN;
-    }
-    qsort(values, (size_t)n, sizeof *values, ascending);
-    return values[(n - 1) / 2];
-}
-
-static void count(const bench_row_t *row, bench_group_t *group)
-{
-    if (isfinite(row->ratio) && row->ratio > 0.0) {
-        if (group->matrices == 0 || row->ratio < group->least) {
-            group->least = row->ratio;
-            group->worst = row->matrix;
-        }
-        group->matrices++;
-        group->faster += row->ratio > 1.0;
-        group->log_ratio += log(row->ratio);
-    }
-    if (isfinite(row->rotated_ratio) && row->rotated_ratio > 0.0) {
-        group->rotated++;
-        group->log_rotated += log(row->rotated_ratio);
-    }
-    note_even(row, group);
-}
-
-int bench_report_row(bench_report_t *report, const bench_row_t *row)
-{
-    const double   gflops = 2e-9 * (double)row->nnz * (double)row->n / row->seconds;
-    bench_group_t *group  = group_of(report, row);
-    char           t[11][SHOWN];
-
-    if (group == NULL) {
-        (void)fprintf(stderr, "spmm_bench: out of host memory\n");
-        return BENCH_OTHER;
-    }
-    if (row->passed) {
-        count(row, group);
-    }
     shown(t[0], 1e3 * row->seconds, 6);
     shown(t[1], row->ratio, 4);
     shown(t[2], 1e3 * row->rotated_seconds, 6);
@@ -172,59 +84,4 @@ int bench_report_row(bench_report_t *report, const bench_row_t *row)
                       t[10]);
         (void)fflush(report->tsv);
     }
-    return BENCH_GOOD;
-}
-
-static double geomean(double log_sum, int count_of)
-{
-    return count_of > 0 ? exp(log_sum / count_of) : (double)NAN;
-}
-
-static void print_group(bench_group_t *g, const char *compute, FILE *tsv)
-{
-    const double faster = g->matrices > 0 ? (double)g->faster / g->matrices : (double)NAN;
-    const char  *worst  = g->matrices > 0 ? g->worst : "-";
-    char         t[6][SHOWN];
-
-    shown(t[0], geomean(g->log_ratio, g->matrices), 4);
-    shown(t[1], g->matrices > 0 ? g->least : (double)NAN, 4);
-    shown(t[2], faster, 3);
-    shown(t[3], geomean(g->log_rotated, g->rotated), 4);
-    shown_count(t[4], median(g->even, g->n_even));
-    shown_count(t[5], median(g->even_net, g->n_even));
-    (void)printf("%-10s %5" PRId64 " %8d %9s %9s %7s %9s %10s %9s  %s\n", g->engine, g->n,
-                 g->matrices, t[0], t[1], t[2], t[3], t[4], t[5], worst);
-    if (tsv != NULL) {
-        (void)fprintf(tsv,
-                      "# summary engine=%s N=%" PRId64 " compute=%s matrices=%d geomean=%s min=%s "
-                      "faster=%s rotated_geomean=%s break_even=%s break_even_net=%s "
-                      "min_matrix=%s\n",
-                      g->engine, g->n, compute, g->matrices, t[0], t[1], t[2], t[3], t[4], t[5],
-                      worst);
-    }
-}
-
-void bench_report_summary(const bench_report_t *report)
-{
-    const char *compute = tool_word_name(tool_computes, (int)report->options->compute);
-
-    (void)printf("\nratio to cusparse %s over all matrices, type %s, compute %s\n",
-                 tool_word_name(tool_types, (int)report->options->yardstick),
-                 tool_word_name(tool_types, (int)report->options->type), compute);
-    (void)printf("%-10s %5s %8s %9s %9s %7s %9s %10s %9s  %s\n", "engine", "N", "matrices",
-                 "geomean", "minimum", "faster", "rotated", "break even", "net", "minimum at");
-    for (int k = 0; k < report->n_groups; k++) {
-        print_group(&report->group[k], compute, report->tsv);
-    }
-}
-
-void bench_report_free(bench_report_t *report)
-{
-    for (int k = 0; k < report->n_groups; k++) {
-        free(report->group[k].even);
-        free(report->group[k].even_net);
-    }
-    free(report->group);
-    report->group    = NULL;
-    report->n_groups = 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bench_report.h  Rows of results, on stdout and as tab-separated values, and what they come
- *  to over all matrices. */
+/** @file bench_report.h  Rows of results, on stdout and as tab-separated values. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
@@ -8,14 +7,14 @@
 
 /** One measurement; NaN stands for what was not measured and is printed as "-". */
 typedef struct {
-    const char *matrix, *engine; /**< borrowed until the report is freed */
+    const char *matrix, *engine; /**< borrowed */
     const char *chosen;          /**< what the plan runs, where the engine is "auto" */
     int64_t     rows, cols, nnz, n;
     int64_t     checked; /**< rows compared with the reference */
     double      seconds, rotated_seconds, build_seconds;
     double      ratio, rotated_ratio; /**< time of cusparse over that of the engine */
     double      error;
-    bool        passed; /**< error within its bound; others are printed, but count for nothing */
+    bool        passed;            /**< error within its bound */
     double      predicted_seconds; /**< by the engine's model */
     const char *reordering;        /**< of rows, that the plan applied, or "none" */
     /** Parts of build_seconds: rows ordered (with the scan of the pattern), formats built and
@@ -26,35 +25,15 @@ typedef struct {
     double break_even, break_even_net;
 } bench_row_t;
 
-/** The rows of one engine and width. */
-typedef struct {
-    const char *engine, *worst; /**< worst: matrix of the least ratio */
-    int64_t     n;
-    int         matrices;               /**< with a ratio */
-    int         faster;                 /**< ratio > 1 */
-    int         rotated;                /**< with a ratio of rotated buffers */
-    double      log_ratio, log_rotated; /**< sums of logarithms */
-    double      least;
-    double     *even, *even_net; /**< owned [n_even]: products to break even */
-    int         n_even;
-} bench_group_t;
-
 typedef struct {
     const bench_options_t *options; /**< borrowed */
     FILE                  *tsv;     /**< borrowed; NULL: none */
-    bench_group_t         *group;   /**< owned, in order of appearance */
-    int                    n_groups;
 } bench_report_t;
 
 /** Fill in both from the times of cusparse at the same width; NaN where those are. */
 void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusparse_build);
 
 void bench_report_titles(const bench_report_t *report);
-/** Print @p row and count it in.  @return an exit code after a sentence on stderr */
-int bench_report_row(bench_report_t *report, const bench_row_t *row);
-/** Per engine and width: matrices, geomean and minimum of the ratio, share of matrices faster than
- *  cusparse. */
-void bench_report_summary(const bench_report_t *report);
-void bench_report_free(bench_report_t *report);
+void bench_report_row(const bench_report_t *report, const bench_row_t *row);
 
 #endif /* BENCH_REPORT_H */
