@@ -266,13 +266,11 @@ engines_step() {
 # A file with values that FP16 has no numbers for is refused with a sentence, and nothing else may
 # fail.
 widths_step() {
-    local type
-    list=$work/matrices.txt
-    {
-        printf '%s\n' "pruned:rows=2048,cols=1024,sparsity=0.9,vector=2" "rmat:scale=14,degree=16" \
-            "stencil27:nx=20,ny=20,nz=20,dof=3"
-        [ -z "${SPMM_MATRIX_DIR:-}" ] || printf '%s\n' "$SPMM_MATRIX_DIR"/*.mtx.gz
-    } >"$list"
+    local type file
+    matrices=("--generate=pruned:rows=2048,cols=1024,sparsity=0.9,vector=2"
+        "--generate=rmat:scale=14,degree=16" "--generate=stencil27:nx=20,ny=20,nz=20,dof=3")
+    [ -z "${SPMM_MATRIX_DIR:-}" ] ||
+        for file in "$SPMM_MATRIX_DIR"/*.mtx.gz; do matrices+=("--matrix=$file"); done
     for type in 16f 16bf; do
         OMP_NUM_THREADS=$((3 * threads + 1)) beside widths_of "$type" # the reference takes long
     done
@@ -280,7 +278,7 @@ widths_step() {
 widths_of() { # TYPE
     local start=$SECONDS code=0 out=$work/widths.$1 table=$work/gpu_check_$1.tsv engines=4 widths=8
     local refused rows bad
-    timeout --kill-after=10 300 "$build/tools/spmm_bench" --matrix-list "$list" --type "$1" \
+    timeout --kill-after=10 300 "$build/tools/spmm_bench" "${matrices[@]}" --type "$1" \
         --compute 32f --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 \
         --iterations 1 --columns 1,8,32,64,100,128,256,512 --out "$table" >"$out" 2>&1 || code=$?
     refused=$(grep -c "^spmm_bench: .*out of the range of type $1" "$out")
@@ -291,7 +289,7 @@ widths_of() { # TYPE
     grep "out of the range of type $1" "$out"
     if { [ "$code" -eq 0 ] || { [ "$code" -eq 3 ] && [ "$refused" -gt 0 ]; }; } &&
         [ "$bad" -eq 0 ] &&
-        [ "$rows" -eq $((($(wc -l <"$list") - refused) * engines * widths)) ]; then
+        [ "$rows" -eq $(((${#matrices[@]} - refused) * engines * widths)) ]; then
         passed "$start" "$rows products of type $1, $refused files refused"
         note "  $rows products of type $1, $refused files refused"
     else

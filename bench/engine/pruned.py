@@ -31,10 +31,10 @@ WIDTH, HEIGHT, LEFT, TOP, GAP = 230, 230, 58, 44, 34
 
 def measure(program, v, folder):
     """Rows of spmm_bench for vectors of v rows, and its comments."""
-    specs, out = folder / "specs", folder / "rows.tsv"
-    specs.write_text("".join(f"pruned:rows={m},cols={k},sparsity={z / 100},vector={v}\n"
-                             for z in ZEROS for m, k in SHAPES), encoding="utf-8")
-    subprocess.run([program, "--matrix-list", specs, "--type", "16f", "--reorder", "none",
+    specs = [f"--generate=pruned:rows={m},cols={k},sparsity={z / 100},vector={v}"
+             for z in ZEROS for m, k in SHAPES]
+    out = folder / "rows.tsv"
+    subprocess.run([program, *specs, "--type", "16f", "--reorder", "none",
                     "--columns", ",".join(map(str, WIDTHS)), "--check", "20000000",
                     "--engines", ",".join(("cusparse", *SPARSE, "dense", "auto")), "--out", out],
                    check=True, stdout=subprocess.DEVNULL)

@@ -45,9 +45,6 @@ bench=$(program tools/spmm_bench)
 collect "$names"
 [ ${#files[@]} -gt 0 ] || die "no matrix has a name that matches $names"
 [ -x "$bench" ] || die "no program $bench (cmake --build --preset cuda)"
-list=$(mktemp)
-trap 'rm -f "$list"' EXIT
-printf '%s\n' "${files[@]}" >"$list"
 
 mkdir -p "$output"
 note="made by $made_by; $(commit)"
@@ -64,7 +61,7 @@ for mode in ${modes//,/ }; do
         [ -n "$widths" ] || continue
     fi
     code=0
-    "$bench" --matrix-list "$list" --type "$type" --compute "$compute" --columns "$widths" \
+    "$bench" "${files[@]/#/--matrix=}" --type "$type" --compute "$compute" --columns "$widths" \
         --engines "$run_engines" --iterations "$iterations" --executes "$executes" \
         --reorder "$reorder" --yardstick "${type/#16*/32f}" --also-rotate --note "$note" \
         --out "$file" || code=$?

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_options.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,23 +14,43 @@ static int usage(driver_job_t *job, const char *option, const char *text)
     return driver_fail(job, DRIVER_USAGE, "--%s does not take \"%s\"; see --help", option, text);
 }
 
+/* Is it fit for a cell or a comment of the table? */
+static bool is_printable(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (iscntrl((unsigned char)*text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int add(const char *name, bool generated, bench_options_t *options)
+{
+    if (options->n_inputs == BENCH_MANY) {
+        (void)fprintf(stderr, "spmm_bench: more than %d matrices in one run\n", BENCH_MANY);
+        return BENCH_USAGE;
+    }
+    if (!is_printable(name)) {
+        (void)fprintf(stderr, "spmm_bench: the name of a matrix has a tab, a newline or the like, "
+                              "which the table has no place for\n");
+        return BENCH_USAGE;
+    }
+    options->input[options->n_inputs++] = (bench_input_t){name, generated};
+    return BENCH_GOOD;
+}
+
 /* What reads matrices has printed its own sentence. */
 static int add_file(driver_job_t *job, const char *text, void *to)
 {
     (void)job;
-    return bench_options_add(text, false, to);
+    return add(text, false, to);
 }
 
 static int add_spec(driver_job_t *job, const char *text, void *to)
 {
     (void)job;
-    return bench_options_add(text, true, to);
-}
-
-static int add_list(driver_job_t *job, const char *text, void *to)
-{
-    (void)job;
-    return bench_options_read_list(text, to);
+    return add(text, true, to);
 }
 
 static int parse_widths(driver_job_t *job, const char *text, void *to)
@@ -43,16 +64,14 @@ static int parse_widths(driver_job_t *job, const char *text, void *to)
 static int parse_engines(driver_job_t *job, const char *text, void *to)
 {
     bench_options_t *options = to;
-    const size_t     bytes   = strlen(text) + 1;
     char            *rest;
 
     free(options->engine_text);
     options->n_engines   = 0;
-    options->engine_text = malloc(bytes);
+    options->engine_text = strdup(text);
     if (options->engine_text == NULL) {
         return driver_fail(job, DRIVER_OTHER, "out of memory");
     }
-    memcpy(options->engine_text, text, bytes);
     for (char *name = strtok_r(options->engine_text, ",", &rest); name != NULL;
          name       = strtok_r(NULL, ",", &rest)) {
         if (options->n_engines == BENCH_MANY) {
@@ -84,13 +103,12 @@ static bool is_input(const bench_options_t *options, const char *path)
 static int settle(driver_job_t *job, bench_options_t *o)
 {
     if (o->n_inputs == 0) {
-        return driver_fail(job, DRIVER_USAGE,
-                           "no matrix: give --matrix FILE, --generate SPEC or --matrix-list FILE");
+        return driver_fail(job, DRIVER_USAGE, "no matrix: give --matrix FILE or --generate SPEC");
     }
     if (o->out != NULL && is_input(o, o->out)) {
         return driver_fail(job, DRIVER_USAGE, "--out would overwrite the matrix %s", o->out);
     }
-    if (o->note != NULL && !bench_is_printable(o->note)) {
+    if (o->note != NULL && !is_printable(o->note)) {
         return driver_fail(job, DRIVER_USAGE, "--note is one line");
     }
     if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
@@ -111,7 +129,6 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
     const driver_option_t options[] = {
         {"matrix", 0, DRIVER_CALL, .to = o, .call = add_file},
         {"generate", 0, DRIVER_CALL, .to = o, .call = add_spec},
-        {"matrix-list", 0, DRIVER_CALL, .to = o, .call = add_list},
         {"columns", 0, DRIVER_CALL, .to = o, .call = parse_widths},
         {"engines", 0, DRIVER_CALL, .to = o, .call = parse_engines},
         {"type", 0, DRIVER_WORD, .to = &o->type, .words = tool_types},
@@ -157,19 +174,16 @@ void bench_options_free(bench_options_t *options)
 {
     free(options->engine_text);
     options->engine_text = NULL;
-    free(options->list_text);
-    options->list_text = NULL;
 }
 
 void bench_print_help(FILE *out)
 {
     (void)fprintf(
         out,
-        "usage: spmm_bench (--matrix FILE | --generate SPEC | --matrix-list FILE)... [options]\n"
+        "usage: spmm_bench (--matrix FILE | --generate SPEC)... [options]\n"
         "Time the engines of spmm_dist on one GPU: one row per matrix, engine and width.\n\n"
         "  --matrix FILE        .mtx, .mtx.gz, .csr or .smtx; may be given again\n"
         "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
-        "  --matrix-list FILE   one path or generator spec per line; # begins a comment\n"
         "  --columns N,N,...    widths of B and C [32,128,512]\n"
         "  --type TYPE          64f, 32f, 16f, 16bf, complex 64c or 32c [32f]\n"
         "  --yardstick TYPE     storage of the cusparse runs that ratios refer to [that of "

@@ -20,7 +20,7 @@ enum {
 enum { BENCH_MANY = 256 }; /**< most matrices, widths and engines of one run */
 
 typedef struct {
-    const char *name; /**< path or generator spec, borrowed from argv or list_text */
+    const char *name; /**< path or generator spec, borrowed from argv */
     bool        generated;
 } bench_input_t;
 
@@ -32,7 +32,6 @@ typedef struct {
     const char    *engine[BENCH_MANY]; /**< n_engines == 0: all */
     int            n_engines;
     char          *engine_text; /**< owned: what engine[] points into */
-    char          *list_text;   /**< owned: the file of --matrix-list, which input[] points into */
     spmm_type_t    type;
     spmm_type_t    yardstick; /**< of the cusparse that ratios are to: type, unless asked for */
     spmm_compute_t compute;   /**< never AUTO after parsing */
@@ -52,12 +51,5 @@ typedef struct {
 int  bench_options_parse(int argc, char **argv, bench_options_t *options);
 void bench_options_free(bench_options_t *options);
 void bench_print_help(FILE *out);
-
-/** Is it fit for a cell or a comment of the table? */
-bool bench_is_printable(const char *text);
-/** Add a matrix.  @return as bench_options_parse() */
-int bench_options_add(const char *name, bool generated, bench_options_t *options);
-/** Add the matrices that the file @p path lists. */
-int bench_options_read_list(const char *path, bench_options_t *options);
 
 #endif /* BENCH_OPTIONS_H */
