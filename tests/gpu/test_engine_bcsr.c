@@ -141,37 +141,18 @@ static void test_fill(void **state)
     }
 }
 
-/* Every width of slices, with leading dimensions for accesses of 16, 4 and 2 bytes; half of them,
- * the other half with the next case. */
-static void check_widths(const tc_case_t *t, int c, const spmm_csr_t *block)
-{
-    static const int64_t widths[] = {1, 8, 32, 64, 100, 128, 7, 40, 72, 256, 300, 512};
-    const int            n_widths = t->small ? 5 : 12;
-
-    for (int w = 0; w < 3 * n_widths; w++) {
-        if ((w / 2 + c) % 2 != 0) {
-            continue;
-        }
-        const int64_t extra[] = {0, 1, 8};
-        product_t     p       = {.block   = block,
-                                 .problem = tc_case_problem(t, widths[w / 3]),
-                                 .alpha   = w % 2 == 0 ? 1.0 : -1.5,
-                                 .beta    = w % 4 == 1 || w % 4 == 2 ? 0.5 : 0.0};
-
-        make_product(&p, widths[w / 3], extra[w % 3]);
-        tc_case_check(t, &p);
-        free_product(&p);
-    }
-}
-
-/* Every kind of tile and none, ragged edges; few panels, which are cut, and many. */
+/* Every kind of tile and none, ragged edges; few panels, which are cut, and many.  Every width of
+ * slices, with leading dimensions for accesses of 16, 4 and 2 bytes; half of them, the other half
+ * with the next case. */
 static void test_widths(void **state)
 {
     static const struct {
         int32_t n_rows, n_cols;
         double  density;
-    } variants[]         = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
-    const int n_variants = gpu_case_small() ? 2 : 4;
+    } variants[] = {{77, 99, 0.6}, {300, 200, 0.3}, {40, 3001, 0.8}, {1030, 64, 1.0}};
+    static const int64_t widths[]   = {1, 8, 32, 64, 100, 128, 7, 40, 72, 256, 300, 512};
+    static const int64_t extra[]    = {0, 1, 8};
+    const int            n_variants = gpu_case_small() ? 2 : 4;
 
     for (int s = 0; s < n_variants * N_CASES; s++) {
         const tc_case_t t = gpu_engine_case(s % N_CASES);
@@ -179,7 +160,7 @@ static void test_widths(void **state)
 
         make_mixed(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
                    variants[s / N_CASES].density, t.type, s % 3 == 0, &block);
-        check_widths(&t, s % N_CASES, &block);
+        tc_case_widths(&t, &block, widths, t.small ? 5 : 12, extra, s % 2);
         spmmi_csr_free(&block);
     }
 }
@@ -251,32 +232,6 @@ static void test_blocks(void **state)
     }
 }
 
-/* Generators; values of files of shared matrices fit BF16 and not always FP16. */
-static void check_matrix(const char *spec, const spmm_csr_t *block)
-{
-    for (int c = block->type == SPMM_R_16F ? 0 : 3; c < N_CASES; c += N_TYPES) {
-        const tc_case_t t = gpu_engine_case(c);
-        product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
-
-        make_product(&p, block->n_rows > 100000 ? 32 : 128, 0);
-        tc_case_check(&t, &p);
-        free_product(&p);
-    }
-}
-
-static void test_matrices(void **state)
-{
-    for (int m = 0; format_matrices[m] != NULL && !gpu_case_small(); m++) {
-        if (strchr(format_matrices[m], ':') != NULL) {
-            spmm_csr_t block;
-
-            format_case_matrix(format_matrices[m], SPMM_R_16F, &block);
-            check_matrix(format_matrices[m], &block);
-            spmmi_csr_free(&block);
-        }
-    }
-}
-
 /* The zeros of 2:4 tiles, and the columns that their metadata names without need, meet rows of B
  * that are not finite. */
 static void test_padding(void **state)
@@ -300,5 +255,6 @@ static void test_padding(void **state)
 }
 
 SPMM_TESTS(test_engine_open, test_fill, test_engine_asynchronous, test_widths, test_blocks,
-           test_engine_shapes, test_engine_edges, test_matrices, test_engine_accuracy, test_padding,
-           test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);
+           test_engine_shapes, test_engine_edges, test_engine_matrices, test_engine_accuracy,
+           test_padding, test_engine_special_values, test_engine_same_bits, test_engine_life,
+           test_engine_far);

@@ -145,7 +145,7 @@ static void test_allocation_failures(void **state)
                                     .layout  = SPMM_LAYOUT_ROW,
                                     .n       = 8};
 
-    check_build_failures(&spmmi_engine_cusparse, &device, &problem, 5);
+    check_build_failures(&spmmi_engine_cusparse, &device, &problem, NULL, 5);
 }
 
 static void test_refusals(void **state)

@@ -18,29 +18,9 @@ const gpu_engine_t gpu_engines[] = {
 };
 enum { N_CASES = 4 };
 
-/* Every width at which another kernel is chosen, with leading dimensions for accesses of 16, 8 and
- * 2 bytes. */
-static void check_widths(const tc_case_t *t, const spmm_csr_t *block)
-{
-    static const int64_t widths[] = {1,  4,  8,  12,  31,  32,  36,  40,  64,
-                                     72, 96, 99, 100, 128, 136, 256, 300, 512};
-    const int            n_widths = t->small ? 9 : 18;
-
-    for (int w = 0; w < 3 * n_widths; w++) {
-        const int64_t extra[] = {0, 4, 8};
-        product_t     p       = {.block   = block,
-                                 .problem = tc_case_problem(t, widths[w / 3]),
-                                 .alpha   = w % 2 == 0 ? 1.0 : -1.5,
-                                 .beta    = w % 4 == 1 ? 0.5 : 0.0};
-
-        make_product(&p, widths[w / 3], extra[w % 3]);
-        tc_case_check(t, &p);
-        free_product(&p);
-    }
-}
-
 /* Windows of 8 rows where rows share few columns, of 16 where they share most; few windows and
- * many; windows cut into pieces. */
+ * many; windows cut into pieces.  Every width at which another kernel is chosen, with leading
+ * dimensions for accesses of 16, 8 and 2 bytes. */
 static void test_widths(void **state)
 {
     static const struct {
@@ -48,7 +28,10 @@ static void test_widths(void **state)
         double  density;
     } variants[] = {
         {203, 150, 0.05}, {75, 90, 0.9}, {40, 3000, 0.8}, {30, 3000, 0.1}, {6000, 40, 0.6}};
-    const int n_variants = gpu_case_small() ? 2 : 5;
+    static const int64_t widths[]   = {1,  4,  8,  12,  31,  32,  36,  40,  64,
+                                       72, 96, 99, 100, 128, 136, 256, 300, 512};
+    static const int64_t extra[]    = {0, 4, 8};
+    const int            n_variants = gpu_case_small() ? 2 : 5;
 
     for (int s = 0; s < n_variants * N_CASES; s++) {
         const tc_case_t t = gpu_engine_case(s % N_CASES);
@@ -56,7 +39,7 @@ static void test_widths(void **state)
 
         format_case_random(variants[s / N_CASES].n_rows, variants[s / N_CASES].n_cols,
                            variants[s / N_CASES].density, t.type, s % 3 == 0, (uint64_t)s, &block);
-        check_widths(&t, &block);
+        tc_case_widths(&t, &block, widths, t.small ? 9 : 18, extra, -1);
         spmmi_csr_free(&block);
     }
 }
@@ -105,36 +88,6 @@ static void test_every_variant(void **state)
     }
 }
 
-/* Generators; values of files of shared matrices fit BF16 and not always FP16. */
-static void check_matrix(const char *spec, const spmm_csr_t *block)
-{
-    for (int c = block->type == SPMM_R_16F ? 0 : 2; c < (block->type == SPMM_R_16F ? 2 : 4); c++) {
-        const tc_case_t t = gpu_engine_case(c);
-        product_t       p = {.block = block, .problem = tc_case_problem(&t, 128), .alpha = 1.0};
-
-        make_product(&p, block->n_rows > 100000 ? 32 : 128, 0);
-        tc_case_check(&t, &p);
-        free_product(&p);
-    }
-}
-
-static void test_matrices(void **state)
-{
-    if (gpu_case_small()) {
-        return;
-    }
-    for (int m = 0; format_matrices[m] != NULL; m++) {
-        if (strchr(format_matrices[m], ':') != NULL) {
-            spmm_csr_t block;
-
-            format_case_matrix(format_matrices[m], SPMM_R_16F, &block);
-            check_matrix(format_matrices[m], &block);
-            spmmi_csr_free(&block);
-        }
-    }
-    format_case_each(SPMM_R_16BF, check_matrix);
-}
-
 SPMM_TESTS(test_engine_open, test_engine_asynchronous, test_widths, test_every_variant,
-           test_engine_shapes, test_engine_edges, test_matrices, test_engine_accuracy,
+           test_engine_shapes, test_engine_edges, test_engine_matrices, test_engine_accuracy,
            test_engine_special_values, test_engine_same_bits, test_engine_life, test_engine_far);

@@ -276,31 +276,12 @@ static void test_asynchronous(void **state)
 /* As tc_case_life() with a block that is full enough. */
 static void check_life(const tc_case_t *t)
 {
-    const spmm_problem_t problem  = tc_case_problem(t, 24);
-    int                  failures = 0;
+    const spmm_problem_t problem = tc_case_problem(t, 24);
     spmm_csr_t           block;
 
     check_refill(ENGINE, t->device, &problem);
     format_case_random(90, 700, 0.1, problem.ab_type, true, 8, &block);
-    for (int64_t k = 0; k < 60; k++) {
-        const int64_t live   = spmmi_alloc_get_stats().live;
-        void         *format = NULL;
-        spmm_status_t status;
-
-        spmmi_error_clear(&spmm_test_env.err);
-        spmmi_alloc_inject(k);
-        status = ENGINE->build(&block, &problem, t->device, &format);
-        spmmi_alloc_inject(-1);
-        failures += status != SPMM_OK;
-        if (status == SPMM_OK) {
-            ENGINE->destroy(format);
-        } else {
-            assert_int_equal(status, SPMM_ERR_MEMORY);
-        }
-        assert_int_equal(spmmi_alloc_get_stats().live, live);
-    }
-    assert_in_range(failures, 8, 59);
-    spmmi_error_clear(&spmm_test_env.err);
+    check_build_failures(ENGINE, t->device, &problem, &block, 8);
     spmmi_csr_free(&block);
 }
 

@@ -77,9 +77,10 @@ void check_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
                   const spmm_problem_t *problem);
 
 /** Every allocation of build() fails once: an error or a success, and nothing is left.
+ *  @param[in] block  NULL: one of a row that is full
  *  @param[in] least  failures there must be */
 void check_build_failures(const spmm_engine_ops_t *engine, const spmm_device_t *device,
-                          const spmm_problem_t *problem, int least);
+                          const spmm_problem_t *problem, const spmm_csr_t *block, int least);
 
 /** Equal bits over @p runs executes of one format and over rebuilt ones. */
 void check_same_bits(const spmm_engine_ops_t *engine, const spmm_device_t *device, product_t *p,

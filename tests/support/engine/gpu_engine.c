@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_engine.h"
 
+#include "format_case.h"
 #include "gpu_test.h"
 
 spmm_device_t gpu_device;
@@ -150,4 +151,28 @@ static void check_far_rows(const tc_case_t *t)
 void test_engine_far(void **state)
 {
     gpu_engine_each_long(check_far_rows);
+}
+
+static spmm_csr_t matrix;
+
+static void check_matrix(const tc_case_t *t)
+{
+    product_t p = {.block = &matrix, .problem = tc_case_problem(t, 128), .alpha = 1.0};
+
+    if (t->type == matrix.type) {
+        make_product(&p, matrix.n_rows > 100000 ? 32 : 128, 0);
+        tc_case_check(t, &p);
+        free_product(&p);
+    }
+}
+
+void test_engine_matrices(void **state)
+{
+    for (int m = 0; format_matrices[m] != NULL && !gpu_case_small(); m++) {
+        if (strchr(format_matrices[m], ':') != NULL) {
+            format_case_matrix(format_matrices[m], SPMM_R_16F, &matrix);
+            gpu_engine_each_long(check_matrix);
+            spmmi_csr_free(&matrix);
+        }
+    }
 }

@@ -50,5 +50,7 @@ void test_engine_life(void **state);
 /** The first execute after build() must not wait either. */
 void test_engine_asynchronous(void **state);
 void test_engine_far(void **state);
+/** Generators in FP16, by the ways that are not brief. */
+void test_engine_matrices(void **state);
 
 #endif /* SPMM_GPU_ENGINE_H */

@@ -25,6 +25,23 @@ void tc_case_check(const tc_case_t *t, product_t *p)
     t->engine->destroy(format);
 }
 
+void tc_case_widths(const tc_case_t *t, const spmm_csr_t *block, const int64_t *width, int n,
+                    const int64_t extra[3], int half)
+{
+    for (int w = 0; w < 3 * n; w++) {
+        product_t p = {.block   = block,
+                       .problem = tc_case_problem(t, width[w / 3]),
+                       .alpha   = w % 2 == 0 ? 1.0 : -1.5,
+                       .beta    = w % 4 == 1 || w % 4 == 2 ? 0.5 : 0.0};
+
+        if (half < 0 || w / 2 % 2 == half) {
+            make_product(&p, width[w / 3], extra[w % 3]);
+            tc_case_check(t, &p);
+            free_product(&p);
+        }
+    }
+}
+
 typedef struct {
     int32_t        n_rows, n_cols;
     pattern_kind_t kind;
@@ -246,7 +263,7 @@ void tc_case_life(const tc_case_t *t)
     const spmm_problem_t problem = tc_case_problem(t, 24);
 
     check_refill(t->engine, t->device, &problem);
-    check_build_failures(t->engine, t->device, &problem,
+    check_build_failures(t->engine, t->device, &problem, NULL,
                          t->device->kind == SPMM_DEVICE_CPU ? 6 : 12);
 }
 

@@ -42,6 +42,10 @@ void tc_case_supports(const tc_case_t *t);
 
 /** A problem of @p n columns. */
 spmm_problem_t tc_case_problem(const tc_case_t *t, int64_t n);
+/** Products of @p width [n] columns with leading dimensions @p extra above them.
+ *  @param[in] half  which half of them, 0 or 1; -1: all */
+void tc_case_widths(const tc_case_t *t, const spmm_csr_t *block, const int64_t *width, int n,
+                    const int64_t extra[3], int half);
 /** Build, execute and check products that only differ in their dense blocks' values. */
 void tc_case_check(const tc_case_t *t, product_t *p);
 
