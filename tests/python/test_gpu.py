@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of torch and CuPy on GPUs: skipped without one.  Runs on as many ranks as there are GPUs."""
+"""Arrays of torch and CuPy on GPUs: skipped without one for each rank."""
 import sys
 
 import numpy as np

@@ -58,9 +58,11 @@ static int open_matrix(driver_run_t *run)
     (void)snprintf(text, sizeof text, "%s %s", o->matrix != NULL ? "reading" : "generating",
                    o->matrix != NULL ? o->matrix : o->generate);
     driver_progress(run, text);
-    status               = o->matrix != NULL
-                               ? spmm_matrix_read(run->ctx, o->matrix, o->type, o->seed, &run->A)
-                               : spmm_matrix_generate(run->ctx, o->generate, o->type, o->seed, &run->A);
+    if (o->matrix != NULL) {
+        status = spmm_matrix_read(run->ctx, o->matrix, o->type, o->seed, &run->A);
+    } else {
+        status = spmm_matrix_generate(run->ctx, o->generate, o->type, o->seed, &run->A);
+    }
     run->report->input_s = MPI_Wtime() - start;
     return driver_check(run->job, run->ctx, status, input_code(status));
 }

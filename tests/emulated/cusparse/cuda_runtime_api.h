@@ -18,7 +18,7 @@ typedef enum {
 
 enum { cudaSuccess };
 
-#define cudaGetLastError() cudaSuccess
+#define cudaGetLastError()                       cudaSuccess
 #define cudaMemsetAsync(to, byte, bytes, stream) (memset(to, byte, bytes), cudaSuccess)
 
 #endif /* SPMM_EMULATED_CUDA_RUNTIME_API_H */
