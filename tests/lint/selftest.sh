@@ -93,7 +93,8 @@ rejects files scripts/a.sh '#!/bin/sh'
 rejects files include/spmm_dist/a.f90 'module a'
 rejects files tools/CMakeLists.txt 'project(a)'
 rejects files kernels/cuda/b.cu "$licence" "// $(printf 'TO%s' DO): finish"
-rejects files src/base/a.c "$licence" "$(yes 'int a;' | head -n 450)"
+rejects files src/base/a.c "$licence" "$(yes 'int a;' | head -n 900)"
+rejects files tests/unit/a.c "$licence" "$(yes 'int a;' | head -n 450)"
 rejects files src/base/a.c "$licence" "#pragma omp parallel for schedule(static) \\" \
     '    if (n > 1)'
 rejects scripts scripts/a.sh '#!/bin/bash' 'if true; then'
