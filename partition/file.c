@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/output.h"
-#include "matrix/read/gzip/gzip_source.h"
+#include "matrix/read/gzip.h"
 #include "partition/partitioners.h"
 
 enum { TOKEN_TEXT = 32, BUFFER = 1 << 16 };

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "cpu/cpu_kernels.h"
-#include "matrix/generate/shuffle.h"
+#include "matrix/generate/generate.h"
 
 /* The pattern of a block by columns. */
 typedef struct {

@@ -5,6 +5,12 @@
 
 #include "base/alloc.h"
 
+void spmmi_entries_free(spmm_entries_t *list)
+{
+    spmmi_free(list->entry);
+    *list = (spmm_entries_t){0};
+}
+
 enum { FIRST_PIECES = 16 };
 
 bool spmmi_bag_must_be_wide(int64_t rows, int64_t cols, int parts)

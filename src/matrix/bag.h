@@ -6,8 +6,27 @@
 #ifndef SPMM_MATRIX_BAG_H
 #define SPMM_MATRIX_BAG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/error.h"
-#include "matrix/entries.h"
+
+/** One entry, global indices from 0. */
+typedef struct {
+    int64_t row, col;
+    double  value;
+} spmm_entry_t;
+
+/** A list of entries, in any order; whoever fills it makes it grow by spmmi_realloc(). */
+typedef struct {
+    spmm_entry_t *entry; /**< owned */
+    int64_t       count, capacity;
+    bool          complex; /**< each stands twice: its real part in column 2 col, its imaginary part
+                                in column 2 col + 1; equal on all ranks */
+} spmm_entries_t;
+
+/** Empties the list. */
+void spmmi_entries_free(spmm_entries_t *list);
 
 /** One entry whose indices fit 32 bits. */
 typedef struct {

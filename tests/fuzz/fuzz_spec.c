@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "matrix/generate/spec.h"
+#include "matrix/generate/generate.h"
 
 enum { LONGEST = 200, SMALL = 2000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All (i, j) with -lower <= j - i <= upper, or a random part of them.  A unit is a row. */
 #include "base/hash.h"
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { ROWS, LOWER, UPPER, BAND, FILL };
 

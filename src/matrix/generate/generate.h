@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file generate.h
  *  A generator is a pattern cut into independent units: any rank can make any unit from the seed
- *  alone.  Values are drawn by position afterwards.  Add one by writing its kind and one line in
- *  generate_list.c.
+ *  alone.  Values are drawn by position afterwards.  Add one by writing its kind, a declaration
+ *  below and a line in generate.c.
  */
 #ifndef SPMM_MATRIX_GENERATE_H
 #define SPMM_MATRIX_GENERATE_H
@@ -10,8 +10,40 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "matrix/assemble.h"
-#include "matrix/generate/shuffle.h"
+
+/* A random permutation of 0 .. n - 1 that is computed, not stored: a Feistel network on the
+ * smallest power of two >= n, applied again while it leads out of the range (cycle walking,
+ * Black and Rogaway 2002).  Less than two walks on average; a bijection for any key. */
+enum { SPMM_SHUFFLE_ROUNDS = 6 };
+
+typedef struct {
+    int64_t  n;
+    uint64_t key[SPMM_SHUFFLE_ROUNDS];
+    int      low_bits;
+    uint64_t low_mask, high_mask; /**< of the two halves, which may differ by one bit */
+} spmm_shuffle_t;
+
+/** @param[in] stream  tells permutations of one seed apart */
+void spmmi_shuffle_init(spmm_shuffle_t *shuffle, int64_t n, uint64_t seed, uint64_t stream);
+
+/** Image of @p i, 0 <= i < n. */
+static inline int64_t spmmi_shuffle(const spmm_shuffle_t *shuffle, int64_t i)
+{
+    uint64_t low  = (uint64_t)i & shuffle->low_mask;
+    uint64_t high = (uint64_t)i >> shuffle->low_bits;
+    int64_t  image;
+
+    do {
+        for (int round = 0; round < SPMM_SHUFFLE_ROUNDS; round += 2) {
+            low ^= spmmi_mix64(shuffle->key[round] ^ high) & shuffle->low_mask;
+            high ^= spmmi_mix64(shuffle->key[round + 1] ^ low) & shuffle->high_mask;
+        }
+        image = (int64_t)(high << shuffle->low_bits | low);
+    } while (image >= shuffle->n);
+    return image;
+}
 
 /* Keys of one kind, the common ones and the end mark included. */
 enum { SPMM_SPEC_KEYS = 8 };
@@ -78,5 +110,23 @@ static inline void spmmi_sink_put(spmm_sink_t *sink, int64_t row, int64_t col)
     }
     sink->count++;
 }
+
+/** Parse and size @p spec, `kind:key=value,key=value`.  A pure function of its arguments: no locale, no allocation, no I/O.
+ *  @param[in]  spec  NUL-terminated, any bytes; NULL is refused
+ *  @return SPMM_ERR_ARGUMENT with the offending part and what is known instead */
+spmm_status_t spmmi_spec_parse(spmm_error_t *err, const char *spec, uint64_t seed,
+                               spmm_generator_t *generator);
+
+/* The kinds, one line each. */
+extern const spmm_generator_kind_t spmmi_generator_rmat;
+extern const spmm_generator_kind_t spmmi_generator_uniform;
+extern const spmm_generator_kind_t spmmi_generator_banded;
+extern const spmm_generator_kind_t spmmi_generator_stencil5;
+extern const spmm_generator_kind_t spmmi_generator_stencil7;
+extern const spmm_generator_kind_t spmmi_generator_stencil9;
+extern const spmm_generator_kind_t spmmi_generator_stencil27;
+extern const spmm_generator_kind_t spmmi_generator_molecules;
+extern const spmm_generator_kind_t spmmi_generator_pruned;
+extern const spmm_generator_kind_t spmmi_generator_xdys;
 
 #endif /* SPMM_MATRIX_GENERATE_H */

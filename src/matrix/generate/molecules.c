@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/hash.h"
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { COUNT, ATOMS };
 

@@ -2,7 +2,7 @@
 /* Weights of a pruned layer: every vector of `vector` rows by one column stays with probability 1 -
  * sparsity.  A unit is a row of vectors; the last has fewer rows where they do not divide. */
 #include "base/hash.h"
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { ROWS, COLS, SPARSITY, VECTOR };
 

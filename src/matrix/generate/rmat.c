@@ -3,7 +3,7 @@
  * degree * 2^scale edges falls into a quadrant of the matrix with probabilities a, b, c, d, then
  * into a quadrant of that quadrant, and so on.  Directed; loops stay.  A unit is an edge. */
 #include "base/hash.h"
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { SCALE, DEGREE, A, B, C };
 

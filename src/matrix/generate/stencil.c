@@ -2,7 +2,7 @@
 /* Finite differences on an nx x ny (x nz) grid, x fastest: stars of 5 and 7 points, boxes of 9 and
  * 27.  Neighbours outside the grid are dropped (Dirichlet).  With dof unknowns per point every
  * coupling is a dense dof x dof block.  A unit is a grid point. */
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { NX, NY, DOF, NZ };
 

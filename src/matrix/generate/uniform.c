@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/hash.h"
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { ROWS, COLS, DEGREE };
 

@@ -4,7 +4,7 @@
  * drawn on its own, so shares are met on average, and exactly where they are 0 or add up to 1.
  * A unit is a row of tiles; the last row and column of tiles are cut where they do not divide. */
 #include "base/hash.h"
-#include "matrix/generate/list.h"
+#include "matrix/generate/generate.h"
 
 enum { SIZE, DENSE, SP24, FILL };
 enum { TILE_ROWS = 16, TILE_COLS = 32, GROUP = 4 };

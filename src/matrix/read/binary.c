@@ -8,6 +8,96 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 
+static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+static uint64_t load(const unsigned char *bytes, int width, bool big_endian)
+{
+    uint32_t narrow;
+    uint64_t wide;
+
+    if (width == (int)sizeof narrow) {
+        memcpy(&narrow, bytes, sizeof narrow);
+        return big_endian == host_is_big ? narrow : __builtin_bswap32(narrow);
+    }
+    memcpy(&wide, bytes, sizeof wide);
+    return big_endian == host_is_big ? wide : __builtin_bswap64(wide);
+}
+
+static void store(uint64_t wide, int width, bool big_endian, unsigned char *bytes)
+{
+    uint32_t narrow = (uint32_t)wide;
+
+    if (width == (int)sizeof narrow) {
+        narrow = big_endian == host_is_big ? narrow : __builtin_bswap32(narrow);
+        memcpy(bytes, &narrow, sizeof narrow);
+    } else {
+        wide = big_endian == host_is_big ? wide : __builtin_bswap64(wide);
+        memcpy(bytes, &wide, sizeof wide);
+    }
+}
+
+int64_t spmmi_binary_decode(const unsigned char *bytes, int width, bool big_endian)
+{
+    const uint64_t x = load(bytes, width, big_endian);
+
+    return width == (int)sizeof(int32_t) ? (int64_t)(int32_t)(uint32_t)x : (int64_t)x;
+}
+
+void spmmi_binary_encode(int64_t value, int width, bool big_endian, unsigned char *bytes)
+{
+    store((uint64_t)value, width, big_endian, bytes);
+}
+
+double spmmi_binary_decode_real(const unsigned char *bytes, int width, bool big_endian)
+{
+    const uint64_t x = load(bytes, width, big_endian);
+    const uint32_t y = (uint32_t)x;
+    double         wide;
+    float          narrow;
+
+    if (width == (int)sizeof narrow) {
+        memcpy(&narrow, &y, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&wide, &x, sizeof wide);
+    return wide;
+}
+
+void spmmi_binary_encode_real(double value, int width, bool big_endian, unsigned char *bytes)
+{
+    const float narrow = (float)value;
+    uint32_t    y;
+    uint64_t    x;
+
+    if (width == (int)sizeof narrow) {
+        memcpy(&y, &narrow, sizeof y);
+        x = y;
+    } else {
+        memcpy(&x, &value, sizeof x);
+    }
+    store(x, width, big_endian, bytes);
+}
+
+/* The end of @p count numbers from @p at on. */
+static bool behind(int64_t at, int64_t count, int width, int64_t *end)
+{
+    return !__builtin_mul_overflow(count, width, end) && !__builtin_add_overflow(*end, at, end);
+}
+
+bool spmmi_binary_place(spmm_binary_t *b, int row_width, int col_width, int part_width)
+{
+    int64_t n_rows, n_parts;
+
+    b->row.width  = row_width;
+    b->col.width  = col_width;
+    b->part.width = part_width;
+    return !__builtin_add_overflow(b->rows, b->lengths ? 0 : 1, &n_rows) &&
+           !__builtin_mul_overflow(b->nnz, b->parts, &n_parts) &&
+           behind(b->row.at, n_rows, row_width, &b->col.at) &&
+           behind(b->col.at, b->nnz, col_width, &b->part.at) &&
+           behind(b->part.at, n_parts, part_width, &b->end);
+}
+
 enum { PIECE = 1 << 18 /* numbers in memory at a time */, WIDEST = 8 };
 
 typedef struct {
@@ -381,5 +471,211 @@ spmm_status_t spmmi_binary_read(spmm_file_t *file, const spmm_binary_t *b, spmm_
         return status;
     }
     *A = matrix;
+    return SPMM_OK;
+}
+
+/* Binary CSR, little endian.  Pattern: int64 magic, rows, cols, nnz; int32 row_ptr[rows + 1],
+ * col_idx[nnz].  With values: int64 another magic, rows, cols, nnz, bytes of a column index (4 or
+ * 8), kind of the values; int64 row_ptr[rows + 1], col_idx[nnz], values[nnz]. */
+
+enum { PATTERN = 0x43535231, VALUES = 0x43535232, WORD = 8, PATTERN_HEADER = 4, VALUES_HEADER = 6 };
+
+/* Kinds of values in a file. */
+static const struct {
+    int parts, width;
+} kind[] = {{0, 0}, {1, 8}, {1, 4}, {2, 8}, {2, 4}};
+enum { KINDS = sizeof kind / sizeof *kind };
+
+static int64_t word_at(const unsigned char *head, int k)
+{
+    return spmmi_binary_decode(head + k * WORD, WORD, false);
+}
+
+bool spmmi_csr_file_matches(const unsigned char head[SPMM_FILE_HEAD])
+{
+    return word_at(head, 0) == PATTERN || word_at(head, 0) == VALUES;
+}
+
+static spmm_status_t fail(const spmm_file_t *file, const char *problem)
+{
+    return spmmi_fail(&file->env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN ": %s", file->path, problem);
+}
+
+static spmm_status_t parse_csr(const spmm_file_t *file, const unsigned char *head, spmm_binary_t *b)
+{
+    const bool    pattern  = word_at(head, 0) == PATTERN;
+    const int64_t col_size = pattern ? 4 : word_at(head, 4), k = pattern ? 0 : word_at(head, 5);
+    const int64_t most = pattern ? INT32_MAX : INT64_MAX;
+
+    *b = (spmm_binary_t){
+        .rows = word_at(head, 1), .cols = word_at(head, 2), .nnz = word_at(head, 3)};
+    b->row.at = WORD * (pattern ? PATTERN_HEADER : VALUES_HEADER);
+    if (file->size < b->row.at) {
+        return fail(file, "the file ends within the header of binary CSR");
+    }
+    if (b->rows < 0 || b->cols < 0 || b->nnz < 0 || b->nnz > most ||
+        (col_size == 4 && b->cols > (int64_t)INT32_MAX + 1)) {
+        return fail(file, "a size in the header is negative or beyond 32-bit indices");
+    }
+    if ((col_size != 4 && col_size != 8) || k < 0 || k >= KINDS) {
+        return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                          SPMM_PATH_SHOWN ": the header asks for columns of %" PRId64
+                                          " bytes and values of kind %" PRId64
+                                          "; there are 4 and 8, and kinds 0 to %d",
+                          file->path, col_size, k, KINDS - 1);
+    }
+    b->parts = kind[k].parts;
+    if (!spmmi_binary_place(b, pattern ? 4 : 8, (int)col_size, kind[k].width) ||
+        b->end != file->size) {
+        return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                          SPMM_PATH_SHOWN
+                          ": the file has %" PRId64 " bytes, which is not the length "
+                          "of binary CSR with %" PRId64 " rows and %" PRId64 " entries",
+                          file->path, file->size, b->rows, b->nnz);
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                                  spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
+{
+    spmm_binary_t b;
+
+    SPMM_TRY(spmmi_file_agree(file->env, parse_csr(file, head, &b)));
+    return spmmi_binary_read(file, &b, type, seed, A);
+}
+
+spmm_status_t spmmi_csr_file_describe(spmm_env_t *env, const spmm_binary_t *shape, int part_width,
+                                      unsigned char head[SPMM_FILE_HEAD], spmm_binary_t *b)
+{
+    const int col_size = shape->cols <= (int64_t)INT32_MAX + 1 ? 4 : 8;
+    int64_t   k        = 0;
+
+    while (kind[k].parts != shape->parts || kind[k].width != part_width) {
+        k++;
+    }
+    *b        = *shape;
+    b->row.at = WORD * VALUES_HEADER;
+    if (!spmmi_binary_place(b, 8, col_size, part_width)) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "binary CSR of %" PRId64 " entries is longer than 64 bits count", b->nnz);
+    }
+    for (int w = 0; w < VALUES_HEADER; w++) {
+        const int64_t word[VALUES_HEADER] = {VALUES, b->rows, b->cols, b->nnz, col_size, k};
+
+        spmmi_binary_encode(word[w], WORD, false, head + w * WORD);
+    }
+    return SPMM_OK;
+}
+
+/* PETSc's binary format of a sparse matrix (MatView, MatLoad), big endian: class, rows, cols, nnz,
+ * entries of each row, columns, values in FP64.  Numbers have 4 bytes, or 8 where PETSc was built
+ * for 64-bit indices.  The file does not say whether it comes from a real or a complex PETSc: the
+ * length tells, or where other objects follow their class. */
+
+enum {
+    CLASS_MATRIX = 1211216,
+    CLASS_FIRST  = 1211211, /* of objects that files may hold: index sets, vectors, matrices ... */
+    CLASS_LAST   = 1211230,
+    HEADER       = 4 /* numbers */
+};
+
+static int width_of(const unsigned char *head)
+{
+    return spmmi_binary_decode(head, 4, true) == CLASS_MATRIX   ? 4
+           : spmmi_binary_decode(head, 8, true) == CLASS_MATRIX ? 8
+                                                                : 0;
+}
+
+bool spmmi_petsc_file_matches(const unsigned char head[SPMM_FILE_HEAD])
+{
+    return width_of(head) > 0;
+}
+
+/* Does the matrix end with the file, or another object begin there?  @p follows: it does */
+static spmm_status_t check_end(spmm_file_t *file, const spmm_binary_t *b, bool *follows)
+{
+    const int     width = b->row.width;
+    unsigned char next[8];
+    int64_t class;
+
+    *follows = b->end == file->size;
+    if (*follows || b->end > file->size - width) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmmi_file_read(file, b->end, next, width));
+    class    = spmmi_binary_decode(next, width, true);
+    *follows = class >= CLASS_FIRST && class <= CLASS_LAST;
+    return SPMM_OK;
+}
+
+static spmm_status_t parse_petsc(spmm_file_t *file, const unsigned char *head, spmm_binary_t *b)
+{
+    const int width   = width_of(head);
+    bool      follows = false;
+
+    *b = (spmm_binary_t){.rows       = spmmi_binary_decode(head + width, width, true),
+                         .cols       = spmmi_binary_decode(head + 2 * width, width, true),
+                         .nnz        = spmmi_binary_decode(head + 3 * width, width, true),
+                         .row        = {.at = HEADER * width},
+                         .big_endian = true,
+                         .lengths    = true};
+    if (file->size < b->row.at || b->rows < 0 || b->cols < 0 || b->nnz < 0) {
+        return spmmi_fail(&file->env->err, SPMM_ERR_IO, SPMM_PATH_SHOWN ": %s", file->path,
+                          b->nnz == -1 ? "PETSc wrote this matrix as a dense one, which is not "
+                                         "supported: write it as AIJ"
+                                       : "the file ends within the header of a PETSc matrix, or a "
+                                         "size in it is negative");
+    }
+    if (b->rows == 0 && b->nnz > 0) {
+        return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                          SPMM_PATH_SHOWN ": %" PRId64 " entries in a matrix without rows",
+                          file->path, b->nnz);
+    }
+    for (b->parts = 1; b->parts <= 2; b->parts++) {
+        if (spmmi_binary_place(b, width, width, 8)) {
+            SPMM_TRY(check_end(file, b, &follows));
+        }
+        if (follows) {
+            return SPMM_OK;
+        }
+    }
+    return spmmi_fail(&file->env->err, SPMM_ERR_IO,
+                      SPMM_PATH_SHOWN ": the file has %" PRId64 " bytes, which is not the length "
+                                      "of a PETSc matrix with %" PRId64 " rows and %" PRId64
+                                      " real or complex entries",
+                      file->path, file->size, b->rows, b->nnz);
+}
+
+spmm_status_t spmmi_petsc_file_read(spmm_file_t *file, const unsigned char head[SPMM_FILE_HEAD],
+                                    spmm_type_t type, uint64_t seed, spmm_matrix_t **A)
+{
+    spmm_binary_t b;
+
+    SPMM_TRY(spmmi_file_agree(file->env, parse_petsc(file, head, &b)));
+    return spmmi_binary_read(file, &b, type, seed, A);
+}
+
+spmm_status_t spmmi_petsc_file_describe(spmm_env_t *env, const spmm_binary_t *shape, int part_width,
+                                        unsigned char head[SPMM_FILE_HEAD], spmm_binary_t *b)
+{
+    const bool narrow =
+        shape->rows <= INT32_MAX && shape->cols <= INT32_MAX && shape->nnz <= INT32_MAX;
+    const int width = narrow ? 4 : 8;
+
+    (void)part_width; /* FP64 */
+    *b            = *shape;
+    b->big_endian = b->lengths = true;
+    b->row.at                  = HEADER * width;
+    if (!spmmi_binary_place(b, width, width, 8)) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "a PETSc file of %" PRId64 " entries is longer than 64 bits count",
+                          b->nnz);
+    }
+    for (int k = 0; k < HEADER; k++) {
+        const int64_t number[HEADER] = {CLASS_MATRIX, b->rows, b->cols, b->nnz};
+
+        spmmi_binary_encode(number[k], width, true, head + k * width);
+    }
     return SPMM_OK;
 }

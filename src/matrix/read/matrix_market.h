@@ -56,7 +56,7 @@ typedef struct {
 /** Consume body lines of [*at, end), whole lines, until @p end or until @p list has no room for
  *  the at most four that a line makes.
  *  @param[in,out] list  entries are appended within its capacity, symmetric ones mirrored, complex
- *                       ones by parts (entries.h); those of an array are non-zero, with their place
+ *                       ones by parts (bag.h); those of an array are non-zero, with their place
  *                       in the file, counted from cursor.entries == 0, as row, in column 0: see
  *                       spmmi_mm_place_array() */
 spmm_status_t spmmi_mm_parse_entries(const spmm_mm_header_t *header, spmm_mm_cursor_t *cursor,

@@ -1,11 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "matrix/read/gzip/gzip_source.h"
-#include "matrix/read/matrix_market_part.h"
+#include "matrix/read/gzip.h"
+#include "matrix/read/matrix_market.h"
+
+/* What one thread reads of a Matrix Market file.  All is local, and
+ * failures stand in the part: a sentence in err, or a line in error. */
+
+typedef struct {
+    spmm_status_t     status;
+    spmm_error_t      err;
+    spmm_text_error_t error; /**< of a line counted from the first one of the part */
+    spmm_mm_cursor_t  cursor;
+    spmm_entries_t    list; /**< of an array all entries, else some that wait to be packed */
+    spmm_bag_t        bag;
+    int64_t           capacity; /**< of the pieces of the bag: spmmi_mm_piece() */
+} spmm_mm_part_t;
+
+enum {
+    ROOM          = 2048,    /* entries of a part that wait to be packed */
+    PIECE_ENTRIES = 1 << 21, /* 32 MiB: malloc gives these back to the system */
+    LEAST_LINE    = 4,       /* bytes of a line with an entry */
+    PAST_RANGE    = 4 << 10, /* bytes read at a time to finish the last line of a range */
+    HEADER_PIECE  = 64 << 10 /* bytes read at a time while only the header is wanted */
+};
+
+/* A range of bytes as a source of text. */
+typedef struct {
+    const spmm_bytes_t *bytes;
+    spmm_error_t       *err;
+    int64_t             at;   /* next byte to read */
+    int64_t             last; /* read up to here in long pieces, then in short ones */
+    int64_t             piece;
+} range_t;
+
+static spmm_status_t read_range(void *self, char *to, int64_t capacity, int64_t *got)
+{
+    range_t *range = self;
+    int64_t  bytes = range->at < range->last ? range->last - range->at : range->piece;
+
+    bytes = bytes < capacity ? bytes : capacity;
+    bytes = bytes < range->bytes->size - range->at ? bytes : range->bytes->size - range->at;
+    SPMM_TRY(range->bytes->read(range->bytes->self, range->err, range->at, to, bytes));
+    range->at += bytes;
+    *got = bytes;
+    return SPMM_OK;
+}
+
+/* Entries of a piece for so many lines; a line makes four at most, two parts and their images. */
+static int64_t mm_piece(int64_t lines)
+{
+    return lines < PIECE_ENTRIES / 4 ? 4 * lines + ROOM : PIECE_ENTRIES;
+}
+
+/* Room for @p more entries. */
+static spmm_status_t mm_grow(spmm_error_t *err, spmm_entries_t *list, int64_t more)
+{
+    int64_t       capacity = list->capacity + list->capacity / 2;
+    spmm_entry_t *grown;
+
+    if (list->capacity - list->count >= more) {
+        return SPMM_OK;
+    }
+    capacity = capacity < list->count + more ? list->count + more : capacity;
+    grown    = spmmi_realloc(list->entry, capacity, sizeof *grown);
+    if (grown == NULL) {
+        return spmmi_fail_memory(err, capacity, sizeof *grown, "the entries of a file");
+    }
+    list->entry    = grown;
+    list->capacity = capacity;
+    return SPMM_OK;
+}
+
+/* Pack the entries that wait. */
+static spmm_status_t flush(spmm_mm_part_t *part)
+{
+    spmm_entries_t *list = &part->list;
+
+    spmmi_bag_pack(&part->bag, list->entry, list->count);
+    SPMM_TRY(spmmi_bag_put(&part->err, &part->bag, list->entry, list->count, part->capacity));
+    list->count = 0;
+    return SPMM_OK;
+}
+
+/* The banner and the sizes. */
+static spmm_status_t mm_read_header(spmm_mm_header_t *header, spmm_mm_part_t *part,
+                                    spmm_text_t *text)
+{
+    const char *at, *end;
+
+    while (!header->complete) {
+        SPMM_TRY(spmmi_text_window(text, header->lines + 1, &at, &end, &part->error));
+        if (at == end) {
+            return spmmi_text_fail(&part->error, SPMM_ERR_IO, header->lines + (header->lines == 0),
+                                   header->lines == 0 ? "the file is empty"
+                                                      : "the file ends before its line of sizes");
+        }
+        SPMM_TRY(spmmi_mm_parse_header(header, &at, end, &part->error));
+        spmmi_text_consume(text, at);
+    }
+    return SPMM_OK;
+}
+
+/* The same at the begin of @p bytes.
+ * @param[out] body  offset of what follows them */
+static spmm_status_t mm_read_head(spmm_mm_header_t *header, const spmm_bytes_t *bytes,
+                                  int64_t *body, spmm_mm_part_t *part)
+{
+    range_t       range = {.bytes = bytes, .err = &part->err, .piece = HEADER_PIECE};
+    spmm_text_t   text;
+    spmm_status_t status;
+
+    SPMM_TRY(spmmi_text_open(&part->err, read_range, &range, 0, &text));
+    status = mm_read_header(header, part, &text);
+    *body  = text.offset;
+    spmmi_text_close(&text);
+    return status;
+}
+
+/* The lines that begin before offset @p last of the text. */
+static spmm_status_t mm_read_lines(const spmm_mm_header_t *header, spmm_mm_part_t *part,
+                                   spmm_text_t *text, int64_t last)
+{
+    const char *at, *end;
+
+    while (text->offset < last) {
+        SPMM_TRY(spmmi_text_window(text, part->cursor.lines + 1, &at, &end, &part->error));
+        if (at == end) {
+            break;
+        }
+        if (end - at >
+            last - 1 - text->offset) { /* the next line after byte last - 1 is not ours */
+            const char *own     = at + (last - 1 - text->offset);
+            const char *newline = memchr(own, '\n', (size_t)(end - own));
+
+            end = newline == NULL ? end : newline + 1;
+        }
+        while (at < end) {
+            SPMM_TRY(mm_grow(&part->err, &part->list, ROOM));
+            SPMM_TRY(
+                spmmi_mm_parse_entries(header, &part->cursor, &at, end, &part->list, &part->error));
+            if (header->format == SPMM_MM_COORDINATE) {
+                SPMM_TRY(flush(part));
+            }
+        }
+        spmmi_text_consume(text, at);
+    }
+    return SPMM_OK;
+}
+
+/* The lines that begin in bytes @p first to @p last. */
+static spmm_status_t mm_read_part(const spmm_mm_header_t *header, const spmm_bytes_t *bytes,
+                                  int64_t body, int64_t first, int64_t last, spmm_mm_part_t *part)
+{
+    const bool    within = first > body;
+    range_t       range  = {.bytes = bytes};
+    spmm_text_t   text;
+    spmm_status_t status = SPMM_OK;
+
+    if (first == last) {
+        return SPMM_OK;
+    }
+    range.err      = &part->err;
+    range.at       = first - within;
+    range.last     = last;
+    range.piece    = PAST_RANGE;
+    part->capacity = mm_piece((last - first) / LEAST_LINE);
+    SPMM_TRY(spmmi_text_open(&part->err, read_range, &range, range.at, &text));
+    if (within) { /* a line begins here where the byte before ends one */
+        status = spmmi_text_skip_line(&text);
+    }
+    if (status == SPMM_OK) {
+        status = mm_read_lines(header, part, &text, last);
+    }
+    spmmi_text_close(&text);
+    return status;
+}
 
 enum { LEAST_PART = 256 << 10 /* bytes that are worth waking a thread for */ };
 
@@ -104,7 +278,7 @@ static spmm_status_t collect(reader_t *reader, int64_t before)
             int64_t         odd;
 
             if (reader->header.symmetry != SPMM_MM_GENERAL) {
-                SPMM_TRY(spmmi_mm_grow(err, list, list->count));
+                SPMM_TRY(mm_grow(err, list, list->count));
             }
             odd = spmmi_mm_place_array(&reader->header, before, list);
             if (odd > 0) {
@@ -139,9 +313,9 @@ static spmm_status_t read_body(reader_t *reader, const spmm_bytes_t *bytes, int 
     for (int t = 0; t < parts; t++) {
         spmm_mm_part_t *part = &reader->part[t];
 
-        part->status = spmmi_mm_read_part(&reader->header, bytes, reader->body,
-                                          first + spmmi_even_share(mine, parts, t),
-                                          first + spmmi_even_share(mine, parts, t + 1), part);
+        part->status = mm_read_part(&reader->header, bytes, reader->body,
+                                    first + spmmi_even_share(mine, parts, t),
+                                    first + spmmi_even_share(mine, parts, t + 1), part);
     }
     reader->cursor = (spmm_mm_cursor_t){0};
     for (int t = 0; t < parts; t++) {
@@ -208,7 +382,7 @@ static spmm_status_t read_bytes(reader_t *reader, const spmm_bytes_t *bytes)
     int64_t        parts;
 
     if (env->rank == 0) {
-        head.status = spmmi_mm_read_head(&reader->header, bytes, &reader->body, &head);
+        head.status = mm_read_head(&reader->header, bytes, &reader->body, &head);
         status      = fail_at_line(reader, &head, 0);
     }
     SPMM_TRY(spmmi_file_agree(env, status));
@@ -260,14 +434,13 @@ static spmm_status_t read_gzip_lines(reader_t *reader, spmm_text_t *text)
 {
     spmm_mm_part_t part = {.status = SPMM_OK};
 
-    part.status = spmmi_mm_read_header(&reader->header, &part, text);
+    part.status = mm_read_header(&reader->header, &part, text);
     if (part.status == SPMM_OK) {
         choose_form(reader);
         SPMM_TRY(make_parts(reader, 1));
         reader->part[0].cursor.limit = reader->header.entries;
-        reader->part[0].capacity     = spmmi_mm_piece(reader->header.entries);
-        reader->part[0].status =
-            spmmi_mm_read_lines(&reader->header, &reader->part[0], text, INT64_MAX);
+        reader->part[0].capacity     = mm_piece(reader->header.entries);
+        reader->part[0].status = mm_read_lines(&reader->header, &reader->part[0], text, INT64_MAX);
     }
     SPMM_TRY(fail_at_line(reader, &part, 0));
     SPMM_TRY(fail_first(reader, reader->header.lines));

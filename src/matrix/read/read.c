@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/output.h"
-#include "matrix/read/csr_file.h"
+#include "matrix/read/binary.h"
 #include "matrix/read/file.h"
-#include "matrix/read/gzip/bgzf.h"
+#include "matrix/read/gzip.h"
 #include "matrix/read/matrix_market.h"
 
 enum { HEAD_ROOM = 512 /* bytes; four lines of 80 columns tell Harwell-Boeing */ };

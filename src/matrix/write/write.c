@@ -14,7 +14,7 @@
 #include "base/comm.h"
 #include "base/output.h"
 #include "base/scalar.h"
-#include "matrix/read/csr_file.h"
+#include "matrix/read/binary.h"
 
 enum { PIECE = 1 << 18 /* numbers in memory at a time */, WIDEST = 8 };
 

@@ -2,7 +2,7 @@
 /* test: RANKS 1 */
 #include "test_main.h"
 
-#include "matrix/generate/shuffle.h"
+#include "matrix/generate/generate.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };
