@@ -4,6 +4,7 @@
 #define SPMM_EXCHANGE_HALO_H
 
 #include "base/env.h"
+#include "device/device.h"
 
 /** Halo rows are received, mirror rows are sent (op N; op T runs it backwards). */
 typedef struct {
@@ -48,5 +49,15 @@ spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const in
 void spmmi_halo_free(spmm_halo_t *halo);
 /** That its lists take. */
 size_t spmmi_halo_bytes(const spmm_halo_t *halo);
+
+/** Seconds of what this rank exchanges on ways of one kind, by what the context has measured; 0 on
+ *  one node, where nothing is. */
+double spmmi_way_s(const spmm_halo_t *halo, spmm_way_t way, size_t row_bytes,
+                   const spmm_device_t *device);
+
+/** Seconds of an exchange whose rows within nodes go at @p rate bytes/s in and out, while those
+ *  between nodes go through this rank's adapter. */
+double spmmi_ways_s(const spmm_halo_t *halo, size_t row_bytes, const spmm_device_t *device,
+                    double rate);
 
 #endif /* SPMM_EXCHANGE_HALO_H */
