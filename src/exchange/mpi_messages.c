@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/comm.h"
-#include "exchange/transport.h"
+#include "exchange/step.h"
 
 /* Tags of exchanges, beyond those of setup and below the least MPI_TAG_UB that MPI allows (32767):
  * one for each step, in turn, and one for SPMM_STEP_LOST. */

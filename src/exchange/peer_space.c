@@ -10,7 +10,9 @@
 #include "base/hash.h"
 #include "cuda/exchange/nccl_window.h"
 #include "device/device_cuda.h"
-#include "exchange/transport.h"
+#include "exchange/step.h"
+
+static void nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *window);
 
 static bool is_zero(const char *name)
 {
@@ -19,7 +21,9 @@ static bool is_zero(const char *name)
     return text != NULL && strcmp(text, "0") == 0;
 }
 
-const char *spmmi_nccl_window_refusal(void)
+/* The sentence that says why the NCCL in use cannot do it; NULL: it can, as far as is known
+ * without a communicator. */
+static const char *nccl_window_refusal(void)
 {
     static _Thread_local char why[SPMM_WHY];
     int                       version = 0;
@@ -160,14 +164,15 @@ spmm_status_t spmmi_nccl_window_create(spmm_transport_shared_t *shared, size_t b
         status   = set_up(shared, w);
     }
     if (status != SPMM_OK) {
-        spmmi_nccl_window_free(shared, w);
+        nccl_window_free(shared, w);
         return status;
     }
     *window = w;
     return SPMM_OK;
 }
 
-void spmmi_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
+/* Local, NULL-safe.  Peers that still hold the window may go on reading and writing it. */
+static void nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *w)
 {
     if (w == NULL || w->pending) {
         return;
@@ -183,7 +188,9 @@ void spmmi_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t 
     spmmi_free(w);
 }
 
-void spmmi_nccl_window_leave(spmm_nccl_window_t *w)
+/* Free what describes it; its memory and the registration are the process's from here on, no block
+ * of the library.  Local, NULL-safe. */
+static void nccl_window_leave(spmm_nccl_window_t *w)
 {
     if (w == NULL || w->pending) {
         return;
@@ -241,7 +248,7 @@ bool spmmi_peer_space_supports(spmm_transport_shared_t *shared, char why[SPMM_WH
         (void)snprintf(why, SPMM_WHY, "%s", shared->no_windows);
         return false;
     }
-    refusal = spmmi_nccl_window_refusal();
+    refusal = nccl_window_refusal();
     if (!everywhere(env, refusal == NULL)) {
         (void)snprintf(why, SPMM_WHY, "%.190s",
                        refusal != NULL ? refusal
@@ -286,9 +293,9 @@ static bool has_lost_peer(const spmm_peer_space_t *space)
 void spmmi_peer_space_free_window(spmm_peer_space_t *space, spmm_nccl_window_t *window)
 {
     if (has_lost_peer(space)) {
-        spmmi_nccl_window_leave(window);
+        nccl_window_leave(window);
     } else {
-        spmmi_nccl_window_free(&space->own, window);
+        nccl_window_free(&space->own, window);
     }
 }
 
@@ -313,7 +320,7 @@ static spmm_status_t try_window(spmm_transport_shared_t *shared, spmm_peer_space
     spmm_nccl_window_t *window = NULL;
     spmm_status_t       status = spmmi_nccl_window_create(&space->own, 1, &window);
 
-    spmmi_nccl_window_free(&space->own, window);
+    nccl_window_free(&space->own, window);
     if (status == SPMM_ERR_COMM || status == SPMM_ERR_UNSUPPORTED) {
         const spmm_error_t reason = *err;
 

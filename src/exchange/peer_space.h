@@ -25,21 +25,12 @@ typedef struct {
     char        *peer[SPMM_PEER_RANKS]; /**< the memory of each rank, as this one sees it */
 } spmm_nccl_window_t;
 
-/** The sentence that says why the NCCL in use cannot do it; NULL: it can, as far as is known
- *  without a communicator. */
-const char *spmmi_nccl_window_refusal(void);
-
 /** Memory for all ranks, zeroed: as much as the rank that wants most.  Collective, agreed;
  *  SPMM_ERR_UNSUPPORTED when NCCL gives no window or not all ranks are within reach.
  *  @param[in] shared  with an open communicator
  *  @param[in] bytes   local */
 spmm_status_t spmmi_nccl_window_create(spmm_transport_shared_t *shared, size_t bytes,
                                        spmm_nccl_window_t **window);
-/** Local, NULL-safe.  Peers that still hold the window may go on reading and writing it. */
-void spmmi_nccl_window_free(spmm_transport_shared_t *shared, spmm_nccl_window_t *window);
-/** Free what describes it; its memory and the registration are the process's from here on, no block
- *  of the library.  Local, NULL-safe. */
-void spmmi_nccl_window_leave(spmm_nccl_window_t *window);
 
 /** Behind spmm_transport_shared_t.peer_space. */
 typedef struct {

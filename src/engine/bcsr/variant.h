@@ -4,8 +4,21 @@
 #ifndef SPMM_ENGINE_BCSR_SHAPE_H
 #define SPMM_ENGINE_BCSR_SHAPE_H
 
-#include "engine/bcsr/facts.h"
+#include <stdio.h>
+
+#include "engine/bcsr/format.h"
+#include "engine/pattern.h"
 #include "engine/tc/engine.h"
+
+/* What BCSR makes of a pattern. */
+
+extern const spmm_pattern_facts_t spmmi_bcsr_pattern_facts;
+
+/** [SPMM_BCSR_PANELS] those of a pattern; zeros where it has none. */
+const spmm_bcsr_facts_t *spmmi_bcsr_facts(const spmm_pattern_t *pattern);
+
+/** describe_pattern() of bcsr. */
+void spmmi_bcsr_describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out);
 
 /** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by
  *  chunks of many steps, in which each warp has the list of tiles of its tile row

@@ -6,6 +6,13 @@
 #include "engine/bittcf/args.h"
 #include "engine/tc/engine.h"
 
+/* How the work of BitTCF is dealt out on a GPU, and how long it takes. */
+
+/** What a product takes by the work that all its columns are, with the constants of the compute
+ *  mode. */
+int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
 /** That of the engines bittcf and dmma. */
 extern const spmm_tc_kind_t spmmi_tc_kind_bittcf;
 

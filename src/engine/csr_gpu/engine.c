@@ -8,7 +8,7 @@
 
 #include "base/scalar.h"
 #include "engine/choose/roofline.h"
-#include "engine/csr_gpu/cost.h"
+#include "engine/csr_gpu/work.h"
 #include "engine/engine.h"
 #include "spmm_dist/context.h"
 
@@ -19,7 +19,6 @@
 #include "base/scalar.h"
 #include "cuda/csr_gpu/csr_gpu.h"
 #include "device/device_cuda.h"
-#include "engine/csr_gpu/work.h"
 
 enum { UPLOADS = 9 }; /* arrays on the device */
 

@@ -6,6 +6,7 @@
 #define SPMM_ENGINE_CSR_WORK_H
 
 #include "engine/csr_gpu/args.h"
+#include "engine/engine.h"
 #include "matrix/csr.h"
 
 /** On the host; arrays as in spmm_csr_pieces_t, owned. */
@@ -38,16 +39,6 @@ void spmmi_csr_work_free(spmm_csr_work_t *work);
  *  beside L1; 0: rows are so long that few meet in a piece, and are stored one by one.
  *  @param[in] size  bytes of an element of B */
 int32_t spmmi_csr_tile_rows(int64_t n_rows, int64_t nnz, int64_t n, int64_t size);
-/** Columns of a slice of so many rows, at most. */
-int64_t spmmi_csr_tile_columns(int32_t tile_rows, int64_t size);
-
-/** Do all pieces of a block, in all slices of columns, come in one wave, where there may be one?
- *  Where columns are few and the rows of B in use fit into L2.
- *  @param[in] longest    entries of a row, at most
- *  @param[in] used_cols  rows of B in use
- *  @param[in] size       bytes of an element */
-bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t used_cols, int64_t n,
-                       int64_t size);
 
 /** Entries of a piece that keep @p n_sm multiprocessors busy with @p n columns.  In one wave
  *  pieces are no more than thread blocks are resident: rows of A that are neighbours find rows of B
@@ -58,5 +49,11 @@ bool spmmi_csr_in_wave(int64_t n_rows, int64_t nnz, int64_t longest, int64_t use
  *  @param[in] tile_rows  as above */
 int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_cols, int n_sm,
                              bool alone, int32_t tile_rows);
+
+/* What a product with engine csr-gpu takes. */
+
+/** As spmm_engine_ops_t.terms. */
+int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 #endif /* SPMM_ENGINE_CSR_WORK_H */

@@ -57,9 +57,6 @@ typedef struct {
 spmm_status_t spmmi_cusparse_check(const spmm_device_t *device, cusparseStatus_t code,
                                    const char *what);
 
-/** Its name of a type. */
-cudaDataType spmmi_cusparse_type(spmm_type_t type);
-
 /** Type of what cuSPARSE writes: C, or the sums that are added to it. */
 spmm_type_t spmmi_cusparse_product_type(const spmm_cusparse_t *f);
 

@@ -1,10 +1,290 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/cvse/variant.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "engine/cvse/args.h"
-#include "engine/cvse/tasks.h"
+#include "spmm_dist/context.h"
+
+enum { WIDTH = SPMM_CVSE_BLOCK, HALF = WIDTH / 2, BANKS = SPMM_CVSE_BANKS };
+
+static int64_t places_of(const spmm_cvse_t *f)
+{
+    return (int64_t)f->n_blocks * WIDTH;
+}
+
+static int64_t col_at(int64_t place)
+{
+    return place / WIDTH * WIDTH + spmmi_cvse_col_at((int32_t)(place % WIDTH));
+}
+
+/* Vectors left in each bank, in the order of columns. */
+typedef struct {
+    int64_t head[BANKS], end[BANKS];
+} banks_t;
+
+/* The bank that the next vector of a half is taken from: one that it has taken least from, of those
+ * the fullest. */
+static int next_bank(const banks_t *left, const int taken[])
+{
+    int best = -1;
+
+    for (int b = 0; b < BANKS; b++) {
+        const int64_t here = left->end[b] - left->head[b];
+
+        if (here > 0 && (best < 0 || taken[b] < taken[best] ||
+                         (taken[b] == taken[best] && here > left->end[best] - left->head[best]))) {
+            best = b;
+        }
+    }
+    return best;
+}
+
+/* @param queue  room for as many places as the window has */
+static void deal_window(const spmm_cvse_t *f, int32_t w, int32_t *queue, int32_t *from)
+{
+    const int64_t first  = (int64_t)f->window_ptr[w] * WIDTH;
+    const int64_t places = (int64_t)f->window_ptr[w + 1] * WIDTH - first;
+    banks_t       left   = {0};
+    int           taken[BANKS];
+
+    for (int b = 0, n = 0; b < BANKS; b++) {
+        left.head[b] = n;
+        for (int64_t k = first; k < first + places; k++) {
+            if (f->col[col_at(k)] != SPMM_TC_NO_COLUMN && f->col[col_at(k)] % BANKS == b) {
+                queue[n++] = (int32_t)k;
+            }
+        }
+        left.end[b] = n;
+    }
+    for (int64_t k = 0; k < places; k++) {
+        int bank;
+
+        if (k % HALF == 0) {
+            memset(taken, 0, sizeof taken);
+        }
+        bank = next_bank(&left, taken);
+        if (bank < 0) {
+            from[first + k] = (int32_t)(first + k); /* places without a column come last */
+        } else {
+            from[first + k] = queue[left.head[bank]++];
+            taken[bank]++;
+        }
+    }
+}
+
+spmm_status_t spmmi_cvse_deal(spmm_env_t *env, const spmm_cvse_t *format, int threads,
+                              int32_t **from)
+{
+    const int64_t places = places_of(format);
+    int32_t      *queue  = NULL; /* a window's places: its own ones of all */
+
+    *from = NULL;
+    if (places == 0) {
+        return SPMM_OK;
+    }
+    if (places > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "cvse: the vectors of a block for slabs do not fit 32 bits");
+    }
+    if (SPMM_NEW(*from, places) == NULL || SPMM_NEW(queue, places) == NULL) {
+        spmmi_free_all(*from);
+        *from = NULL;
+        return spmmi_fail_memory(&env->err, places, 2 * sizeof **from, "the order of vectors");
+    }
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(threads))
+    for (int32_t w = 0; w < format->n_windows; w++) {
+        deal_window(format, w, queue + (int64_t)format->window_ptr[w] * WIDTH, *from);
+    }
+    spmmi_free(queue);
+    return SPMM_OK;
+}
+
+/* Block @p b of what is dealt out. */
+static void deal_cols(const spmm_cvse_t *format, const int32_t *from, int32_t b, int32_t *to)
+{
+    for (int64_t k = (int64_t)b * WIDTH; k < ((int64_t)b + 1) * WIDTH; k++) {
+        to[col_at(k)] = format->col[col_at(from[k])];
+    }
+}
+
+static void deal_bits(const spmm_cvse_t *format, const int32_t *from, int32_t b, uint16_t *to)
+{
+    const int32_t height = format->height;
+
+    memset(to + (int64_t)b * height, 0, (size_t)height * sizeof *to);
+    for (int64_t k = (int64_t)b * WIDTH; k < ((int64_t)b + 1) * WIDTH; k++) {
+        const uint16_t *const bits = format->bits + from[k] / WIDTH * (int64_t)height;
+
+        for (int32_t r = 0; r < height; r++) {
+            to[k / WIDTH * height + r] |=
+                (uint16_t)((bits[r] >> from[k] % WIDTH & 1u) << k % WIDTH);
+        }
+    }
+}
+
+static void deal_values(const spmm_cvse_t *format, const int32_t *from, int32_t b, size_t size,
+                        const void *values, void *to)
+{
+    const int32_t height = format->height;
+    const int64_t block  = (int64_t)WIDTH * height;
+
+    for (int64_t k = (int64_t)b * WIDTH; k < ((int64_t)b + 1) * WIDTH; k++) {
+        for (int32_t r = 0; r < height; r++) {
+            const int64_t at =
+                k / WIDTH * block + spmmi_cvse_value_at(height, r, (int32_t)(k % WIDTH));
+            const int64_t source =
+                from[k] / WIDTH * block + spmmi_cvse_value_at(height, r, from[k] % WIDTH);
+
+            memcpy((char *)to + (size_t)at * size, (const char *)values + (size_t)source * size,
+                   size);
+        }
+    }
+}
+
+void *spmmi_cvse_dealt(const spmm_cvse_t *format, const int32_t *from, int threads,
+                       const void *host, size_t size)
+{
+    void *const to = spmmi_alloc(format->n_blocks, size);
+
+    if (to == NULL) {
+        return NULL;
+    }
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(threads))
+    for (int32_t b = 0; b < format->n_blocks; b++) {
+        if (host == format->col) {
+            deal_cols(format, from, b, to);
+        } else if (host == format->bits) {
+            deal_bits(format, from, b, to);
+        } else {
+            deal_values(format, from, b, size / WIDTH / (size_t)format->height, host, to);
+        }
+    }
+    return to;
+}
+
+int32_t spmmi_cvse_team(int64_t blocks, int32_t chain, int32_t n_warps)
+{
+    int32_t team = 1;
+
+    while (team < n_warps && blocks > (int64_t)team * chain) {
+        team *= 2;
+    }
+    return team;
+}
+
+/* 0 for teams of 16, ..., 4 for single warps. */
+static int class_of(int32_t team)
+{
+    int c = SPMM_CVSE_TEAMS - 1;
+
+    for (; team > 1; team /= 2) {
+        c--;
+    }
+    return c;
+}
+
+static int32_t team_of(const int32_t *block_ptr, int32_t w, int32_t chain, int32_t n_warps)
+{
+    return spmmi_cvse_team((int64_t)block_ptr[w + 1] - block_ptr[w], chain, n_warps);
+}
+
+/* Thread blocks of each class, then up to each. */
+static spmm_status_t count(spmm_env_t *env, int32_t n_windows, const int32_t *block_ptr,
+                           int32_t chain, spmm_cvse_tasks_t *t)
+{
+    int64_t windows[SPMM_CVSE_TEAMS] = {0}, blocks = 0;
+
+    for (int32_t w = 0; w < n_windows; w++) {
+        windows[class_of(team_of(block_ptr, w, chain, t->n_warps))]++;
+    }
+    for (int c = 0; c < SPMM_CVSE_TEAMS; c++) {
+        const int64_t team     = INT64_C(1) << (SPMM_CVSE_TEAMS - 1 - c);
+        const int64_t together = team < t->n_warps ? t->n_warps / team : 1;
+
+        blocks += (windows[c] + together - 1) / together;
+        t->end[c] = (int32_t)blocks;
+    }
+    t->n_tasks = blocks * t->n_warps;
+    if (t->n_tasks > INT32_MAX) {
+        return spmmi_fail(&env->err, SPMM_ERR_RANGE,
+                          "%" PRId64 " tasks of warps on one rank, more than 2^31 - 1; use more "
+                          "ranks or another engine",
+                          t->n_tasks);
+    }
+    return SPMM_OK;
+}
+
+/* The tasks of window w, from *at on; members have nearly equal runs of its blocks. */
+static void deal(const int32_t *block_ptr, int32_t w, int32_t team, int64_t at,
+                 spmm_cvse_tasks_t *t)
+{
+    const int64_t first = block_ptr[w], n = block_ptr[w + 1] - first;
+
+    for (int32_t m = 0; m < team; m++) {
+        const int32_t from = (int32_t)(first + n * m / team);
+        const int32_t left = (int32_t)(first + n * (m + 1) / team) - from;
+
+        t->first[at + m] = left > 0 ? from : -1;
+        t->task[at + m]  = (spmm_cvse_task_t){
+             .window = w, .block = from + (left > 0), .more = left > 0 ? left - 1 : 0};
+    }
+}
+
+spmm_status_t spmmi_cvse_tasks_create(spmm_env_t *env, int32_t n_windows, const int32_t *block_ptr,
+                                      int32_t chain, int32_t n_warps, spmm_cvse_tasks_t *tasks)
+{
+    spmm_cvse_tasks_t t                   = {.n_warps = n_warps};
+    int64_t           at[SPMM_CVSE_TEAMS] = {0};
+
+    memset(tasks, 0, sizeof *tasks);
+    SPMM_TRY(count(env, n_windows, block_ptr, chain, &t));
+    SPMM_NEW(t.task, t.n_tasks);
+    SPMM_NEW(t.first, t.n_tasks);
+    if (t.task == NULL || t.first == NULL) {
+        spmmi_cvse_tasks_free(&t);
+        return spmmi_fail_memory(&env->err, t.n_tasks, sizeof *t.task, "tasks of warps");
+    }
+    for (int64_t k = 0; k < t.n_tasks; k++) {
+        t.first[k] = -1;
+        t.task[k]  = (spmm_cvse_task_t){.window = -1};
+    }
+    for (int c = 1; c < SPMM_CVSE_TEAMS; c++) {
+        at[c] = (int64_t)t.end[c - 1] * n_warps;
+    }
+    for (int32_t w = 0; w < n_windows; w++) {
+        const int32_t  team = team_of(block_ptr, w, chain, n_warps);
+        int64_t *const to   = &at[class_of(team)];
+
+        deal(block_ptr, w, team, *to, &t);
+        *to += team;
+    }
+    *tasks = t;
+    return SPMM_OK;
+}
+
+void spmmi_cvse_tasks_free(spmm_cvse_tasks_t *tasks)
+{
+    spmmi_free_all(tasks->task, tasks->first);
+    memset(tasks, 0, sizeof *tasks);
+}
+
+void spmmi_cvse_tasks_gather(const spmm_cvse_tasks_t *tasks, const void *from, size_t size,
+                             int blank, void *to)
+{
+    for (int64_t k = 0; k < tasks->n_tasks; k++) {
+        char *const place = (char *)to + (size_t)k * size;
+
+        if (tasks->first[k] < 0) {
+            memset(place, blank, size);
+        } else {
+            memcpy(place, (const char *)from + (size_t)tasks->first[k] * size, size);
+        }
+    }
+}
 
 /** What a product takes with tasks of one variant. */
 typedef struct {
@@ -86,9 +366,9 @@ static account_t account(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n
 /* Every wave of warps takes its start and its blocks, and what is longer than that comes on top.
  * Where all tasks are about as long, those that find no room in a first wave wait for its end.
  * Seconds of one H200, chosen to rank the variants of 17 matrices at N = 32 and 128 as their
- * times did. */
-double spmmi_cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
-                            spmm_cvse_variant_t variant)
+ * times did.  Seconds are beyond what all variants of V take. */
+static double cvse_variant_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int32_t n_sm,
+                             spmm_cvse_variant_t variant)
 {
     const double start_s = 1.3e-6;
     const double step_s  = variant.slice == 32 ? 0.3e-6 : variant.slice == 64 ? 0.38e-6 : 0.48e-6;
@@ -189,7 +469,7 @@ static double tasks_s(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, i
         (vectors + SPMM_CVSE_BLOCK / 2.0 * windows) * (4.0 + 2.0 * variant.height);
 
     return start_s + byte_s * (2.0 * (double)n * vectors + a_bytes * slices) +
-           part * spmmi_cvse_variant_s(facts, n_rows, n, n_sm, variant);
+           part * cvse_variant_s(facts, n_rows, n, n_sm, variant);
 }
 
 /** Which variants to look among; 0: any. */
@@ -210,7 +490,7 @@ static bool best_of(const spmm_tc_facts_t *facts, int32_t n_rows, int64_t n, int
             (variant.slice == 32 || variant.slice <= up) &&
             (wanted.slice == 0 || variant.slice == wanted.slice) &&
             variant.slice != wanted.not_slice && variant.n_warps != wanted.not_warps) {
-            const double seconds = spmmi_cvse_variant_s(facts, n_rows, n, n_sm, variant);
+            const double seconds = cvse_variant_s(facts, n_rows, n, n_sm, variant);
 
             if (seconds < least) {
                 least = seconds;

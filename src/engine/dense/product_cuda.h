@@ -6,9 +6,49 @@
 #ifndef SPMM_ENGINE_DENSE_PRODUCT_CUDA_H
 #define SPMM_ENGINE_DENSE_PRODUCT_CUDA_H
 
+#include <cublasLt.h>
+
+#include "device/device_cuda.h"
 #include "engine/dense/args.h"
-#include "engine/dense/lt_cuda.h"
 #include "engine/engine.h"
+
+/* The functions of cuBLASLt that the engine calls.  The library is loaded when a block is first
+ * built: it takes 50 to 300 ms and 150 MB of host memory, which most programs never need. */
+
+/** By the names of cublasLt.h, without their "cublasLt". */
+typedef struct {
+    cublasStatus_t (*Create)(cublasLtHandle_t *handle);
+    cublasStatus_t (*Destroy)(cublasLtHandle_t handle);
+    const char *(*GetStatusString)(cublasStatus_t status);
+    cublasStatus_t (*MatmulDescCreate)(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
+                                       cudaDataType_t scale);
+    cublasStatus_t (*MatmulDescDestroy)(cublasLtMatmulDesc_t desc);
+    cublasStatus_t (*MatmulDescSetAttribute)(cublasLtMatmulDesc_t           desc,
+                                             cublasLtMatmulDescAttributes_t attribute,
+                                             const void *value, size_t bytes);
+    cublasStatus_t (*MatrixLayoutCreate)(cublasLtMatrixLayout_t *layout, cudaDataType type,
+                                         uint64_t rows, uint64_t cols, int64_t ld);
+    cublasStatus_t (*MatrixLayoutDestroy)(cublasLtMatrixLayout_t layout);
+    cublasStatus_t (*MatmulPreferenceCreate)(cublasLtMatmulPreference_t *preference);
+    cublasStatus_t (*MatmulPreferenceDestroy)(cublasLtMatmulPreference_t preference);
+    cublasStatus_t (*MatmulPreferenceSetAttribute)(cublasLtMatmulPreference_t           preference,
+                                                   cublasLtMatmulPreferenceAttributes_t attribute,
+                                                   const void *value, size_t bytes);
+    cublasStatus_t (*MatmulAlgoGetHeuristic)(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                             cublasLtMatrixLayout_t A, cublasLtMatrixLayout_t B,
+                                             cublasLtMatrixLayout_t C, cublasLtMatrixLayout_t D,
+                                             cublasLtMatmulPreference_t preference, int most,
+                                             cublasLtMatmulHeuristicResult_t results[], int *found);
+    cublasStatus_t (*Matmul)(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                             const void *A, cublasLtMatrixLayout_t a, const void *B,
+                             cublasLtMatrixLayout_t b, const void *beta, const void *C,
+                             cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t d,
+                             const cublasLtMatmulAlgo_t *algorithm, void *work, size_t bytes,
+                             cudaStream_t stream);
+} spmm_lt_t;
+
+/** About what loading it takes, its first list of algorithms included; 0: it is loaded. */
+double spmmi_lt_load_s(void);
 
 /** Of cuBLASLt while algorithms are looked for, for sums of parts of a row. */
 #define SPMM_DENSE_WORK ((size_t)8 << 20)
@@ -47,26 +87,6 @@ typedef struct {
 } spmm_dense_t;
 
 enum { SPMM_DENSE_ALGORITHMS = 4 }; /**< of cuBLASLt's list, that are measured */
-
-/* call_cuda.c */
-
-/** Describe a product, whatever was described before.
- *  @param[out] list   [most] algorithms, by expected time
- *  @param[out] found  at least one */
-spmm_status_t spmmi_dense_prepare(spmm_dense_t *f, int goal, const spmm_operands_t *x,
-                                  spmm_dense_call_t *call, cublasLtMatmulHeuristicResult_t *list,
-                                  int most, int *found);
-void          spmmi_dense_forget(const spmm_dense_t *f, spmm_dense_call_t *call);
-/** Enqueue alpha A B + beta C by @p algorithm. */
-spmm_status_t spmmi_dense_call(const spmm_dense_t *f, const spmm_dense_call_t *call,
-                               const cublasLtMatmulAlgo_t *algorithm, const spmm_operands_t *x);
-/** The same by what is described for x, or will be: a shape that was not planned may wait for its
- *  kernel to be loaded. */
-spmm_status_t spmmi_dense_multiply(spmm_dense_t *f, int goal, const spmm_operands_t *x);
-
-/** Choose the algorithms of the planned product, by a short measurement unless results have to be
- *  the same from plan to plan, and load their kernels (tune_cuda.c). */
-spmm_status_t spmmi_dense_tune(spmm_dense_t *f);
 
 /* The operations of the engine. */
 spmm_status_t spmmi_dense_build(const spmm_csr_t *block, const spmm_problem_t *problem,

@@ -41,12 +41,9 @@ typedef struct {
 spmm_status_t spmmi_sddmm_make_rectangles(spmm_env_t *env, const spmm_csr_t *block,
                                           const int64_t *place, int32_t rows, int32_t cols,
                                           spmm_sddmm_rectangle_list_t *rectangles);
-/** Those of most tasks first, which are up to @p most: thread blocks take them in turn. */
-spmm_status_t spmmi_sddmm_sort_rectangles(spmm_env_t *env, spmm_sddmm_rectangle_list_t *list,
-                                          int32_t most);
 void          spmmi_sddmm_free_rectangles(spmm_sddmm_rectangle_list_t *rectangles);
 
-/* rectangle_batches.c: the same in 16 bits. */
+/* The same in 16 bits. */
 spmm_status_t spmmi_sddmm_weigh_batches(spmm_env_t *env, const spmm_csr_t *block, int32_t rows,
                                         int32_t cols, spmm_sddmm_weight_t *weight);
 spmm_status_t spmmi_sddmm_make_rectangle_batches(spmm_env_t *env, const spmm_csr_t *block,

@@ -53,7 +53,7 @@ typedef struct {
     spmm_type_t type, s_type;
     int64_t     k;
     const char *kernel; /**< "csr", "rectangles", "cvse", "dense"; NULL or "auto": by the
-                             model of choose.c */
+                             model of sddmm.c */
 } spmm_sampling_t;
 
 static inline bool spmmi_asks_for(const spmm_sampling_t *what, const char *kernel)
@@ -85,8 +85,6 @@ spmm_status_t spmmi_row_softmax(const spmm_device_t *device, const spmm_softmax_
 spmm_status_t spmmi_place_values(const spmm_device_t *device, const spmm_place_args_t *args,
                                  spmm_stream_t stream);
 
-/* choose.c */
-
 typedef struct {
     spmm_sampler_format_t format;
     int32_t               height; /**< of windows of cvse; rows of a rectangle */
@@ -100,7 +98,7 @@ spmm_status_t spmmi_sampler_choose(const spmm_device_t *device, const spmm_csr_t
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_choice_t *choice);
 
-/* formats.c and squares.c: the formats on the host. */
+/* formats.c: the formats on the host. */
 
 typedef struct {
     int32_t  n_tasks;

@@ -3,6 +3,7 @@
 #ifndef SPMM_ENGINE_STRIPS_FORMAT_H
 #define SPMM_ENGINE_STRIPS_FORMAT_H
 
+#include "engine/pattern.h"
 #include "engine/strips/args.h"
 #include "matrix/csr.h"
 
@@ -30,5 +31,19 @@ int32_t spmmi_strips_rows(int32_t n_rows, int64_t n, int64_t size, int n_sm);
 spmm_status_t spmmi_strips_create(spmm_env_t *env, const spmm_csr_t *block, int32_t rows,
                                   int threads, spmm_strips_t *strips);
 void          spmmi_strips_free(spmm_strips_t *strips);
+
+/* What strips make of a pattern. */
+
+/** All 0 where A is neither of real FP32 nor of FP64. */
+typedef struct {
+    int64_t strips;      /**< of 128 rows, of 64 or of 32, as many as the limits of args.h allow */
+    int64_t cols;        /**< (strip, column) pairs */
+    int64_t quads, octs; /**< (strip, four or eight aligned columns) pairs */
+} spmm_strips_facts_t;
+
+extern const spmm_pattern_facts_t spmmi_strips_pattern_facts;
+
+/** Those of a pattern; zeros where it has none. */
+spmm_strips_facts_t spmmi_strips_facts(const spmm_pattern_t *pattern);
 
 #endif /* SPMM_ENGINE_STRIPS_FORMAT_H */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/tc/engine.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/scalar.h"
@@ -11,6 +13,198 @@
 #ifdef SPMM_HAVE_CUDA
 #include "device/device_cuda.h"
 #endif
+
+static spmm_tc_limits_t tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
+static spmm_tc_view_t   tc_dealt(const spmm_tc_engine_t *f);
+
+/* Why the windows of a format were balanced over warps, or not. */
+
+static int32_t longest_of(const spmm_tc_view_t *view)
+{
+    int32_t longest = 0;
+
+    for (int32_t w = 0; w < view->n_windows; w++) {
+        const int32_t blocks = view->block_ptr[w + 1] - view->block_ptr[w];
+
+        longest = blocks > longest ? blocks : longest;
+    }
+    return longest;
+}
+
+/* Acc-SpMM balances where IBD is above 8, cuTeSpMM by waves; here the longest window decides, after
+ * a model of the kernel's time: IBD, a mean, does not show one long window among
+ * many short ones. */
+void spmmi_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *out)
+{
+    const spmm_tc_engine_t *f    = format;
+    const spmm_tc_view_t    view = tc_dealt(f);
+    const int32_t           n    = view.n_windows;
+    const spmm_tc_work_t   *work = &f->work;
+    spmm_tc_limits_t        limits;
+    double                  mean;
+    int32_t                 longest;
+
+    if (f->device->kind == SPMM_DEVICE_CPU || n == 0 || view.block_ptr[n] == 0) {
+        return;
+    }
+    limits  = tc_limits(f, n, view.block_ptr[n]);
+    mean    = (double)view.block_ptr[n] / n;
+    longest = longest_of(&view);
+    (void)fprintf(out,
+                  "  work of %s: %" PRId32 " windows of %" PRId32
+                  " rows, %.1f blocks in the mean, %" PRId32 " in the longest, IBD %.2f\n",
+                  f->kind->name, n, view.height, mean, longest, pattern->tc.ibd);
+    if (f->kind->waves != NULL) {
+        const double waves = f->kind->waves(f->device, &f->problem, n), loads = longest / mean;
+
+        (void)fprintf(out,
+                      "  partition_ratio of the longest: num_loads %.2f / num_waves %.2f = %.2f\n",
+                      loads, waves, loads / waves);
+    }
+    if (work->n_team == 0) {
+        (void)fprintf(out, "  balanced: no, since none is longer than %" PRId32 " blocks\n",
+                      limits.team);
+        return;
+    }
+    (void)fprintf(
+        out, "  balanced: yes, %" PRId32 " longer than %" PRId32 " blocks are cut into %" PRId32,
+        work->n_splits, limits.cut, work->n_partial);
+    if (limits.team < limits.cut) {
+        (void)fprintf(out,
+                      ", %" PRId32 " others longer than %" PRId32
+                      " are shared by the warps of a thread block",
+                      work->n_team - work->n_partial, limits.team);
+    }
+    (void)fprintf(out, "\n");
+}
+
+/* The arrays of a format on a device, and what the host keeps of them. */
+
+void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status)
+{
+    void *memory = NULL;
+
+    if (*status == SPMM_OK && f->n_uploads == SPMM_TC_UPLOADS) {
+        *status = spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
+                             "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
+                             f->kind->name, SPMM_TC_UPLOADS);
+    }
+    if (*status == SPMM_OK) {
+        *status = f->device->ops->alloc_cached(f->device, bytes, &memory);
+    }
+    if (*status != SPMM_OK) {
+        return NULL;
+    }
+    f->upload[f->n_uploads++] = memory;
+    f->device_bytes += bytes;
+    return memory;
+}
+
+void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
+                      spmm_status_t *status)
+{
+    static const char zeros[128];
+    char             *copy = spmmi_tc_take(f, bytes + pad, status);
+
+    if (*status == SPMM_OK) {
+        *status = f->device->ops->stage(f->device, copy, host, bytes);
+    }
+    for (size_t at = 0; at < pad && *status == SPMM_OK; at += sizeof zeros) {
+        *status = f->device->ops->stage(f->device, copy + bytes + at, zeros,
+                                        pad - at < sizeof zeros ? pad - at : sizeof zeros);
+    }
+    return copy;
+}
+
+/* The pointer of an array to host memory: it may point to any type. */
+static void *host_of(const spmm_tc_engine_t *f, const spmm_tc_let_go_t *array)
+{
+    void *host;
+
+    memcpy(&host, (const char *)f + array->pointer, sizeof host);
+    return host;
+}
+
+static void set_host(spmm_tc_engine_t *f, const spmm_tc_let_go_t *array, void *host)
+{
+    memcpy((char *)f + array->pointer, &host, sizeof host);
+}
+
+void spmmi_tc_let_go(spmm_tc_engine_t *f, size_t pointer, const void *device, size_t bytes,
+                     spmm_tc_need_t need, spmm_status_t *status)
+{
+    if (*status == SPMM_OK && f->n_let_go == SPMM_TC_LET_GO) {
+        *status = spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
+                             "format %s lets more than %d arrays go; raise SPMM_TC_LET_GO",
+                             f->kind->name, SPMM_TC_LET_GO);
+    }
+    if (*status == SPMM_OK) {
+        f->let_go[f->n_let_go++] =
+            (spmm_tc_let_go_t){.pointer = pointer, .device = device, .bytes = bytes, .need = need};
+    }
+}
+
+void *spmmi_tc_upload_values(spmm_tc_engine_t *f, size_t pointer, size_t bytes, spmm_tc_need_t need,
+                             spmm_status_t *status)
+{
+    f->values        = (spmm_tc_let_go_t){.pointer = pointer, .bytes = bytes};
+    f->values.device = spmmi_tc_upload(f, host_of(f, &f->values), bytes, 0, status);
+    spmmi_tc_let_go(f, pointer, f->values.device, bytes, need, status);
+    return (void *)(uintptr_t)f->values.device;
+}
+
+/* Copy values that refill() wrote. */
+static spmm_status_t tc_write_values(const spmm_tc_engine_t *f)
+{
+    return spmmi_device_write(f->device, (void *)(uintptr_t)f->values.device,
+                              host_of(f, &f->values), f->values.bytes);
+}
+
+void spmmi_tc_drop(spmm_tc_engine_t *f)
+{
+    for (int k = 0; k < f->n_let_go; k++) {
+        spmmi_free(host_of(f, &f->let_go[k]));
+        set_host(f, &f->let_go[k], NULL);
+    }
+}
+
+spmm_status_t spmmi_tc_bring_back(spmm_tc_engine_t *f)
+{
+    spmm_status_t status = SPMM_OK;
+
+    for (int k = 0; k < f->n_let_go && status == SPMM_OK; k++) {
+        const spmm_tc_let_go_t *array = &f->let_go[k];
+        void                   *host;
+
+        if (array->need == SPMM_TC_GONE) {
+            continue;
+        }
+        host = array->need == SPMM_TC_BLANK ? spmmi_alloc_zero(1, array->bytes)
+                                            : spmmi_alloc(1, array->bytes);
+        set_host(f, array, host);
+        if (host == NULL) {
+            status = spmmi_fail_memory(&f->device->env->err, 1, array->bytes,
+                                       "an array of a format while its values change");
+        } else if (array->need == SPMM_TC_BACK) {
+            status = f->device->ops->fetch(f->device, host, array->device, array->bytes);
+        }
+    }
+    if (status != SPMM_OK) {
+        spmmi_tc_drop(f);
+    }
+    return status;
+}
+
+/* Bytes of arrays that were let go. */
+static size_t tc_let_go_bytes(const spmm_tc_engine_t *f)
+{
+    size_t bytes = 0;
+
+    for (int k = 0; k < f->n_let_go; k++) {
+        bytes += f->let_go[k].bytes;
+    }
+    return bytes;
+}
 
 static void *format_of(const spmm_tc_engine_t *f)
 {
@@ -36,12 +230,14 @@ static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
     return status;
 }
 
-spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f)
+/* The windows that kernels deal out: panels() of its kind or view(). */
+static spmm_tc_view_t tc_dealt(const spmm_tc_engine_t *f)
 {
     return f->kind->panels == NULL ? view_of(f) : f->kind->panels(f);
 }
 
-spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
+/* Limits of its kind for @p n_windows with @p blocks. */
+static spmm_tc_limits_t tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks)
 {
     if (f->kind->limits_made != NULL) {
         return f->kind->limits_made(f, blocks);
@@ -52,13 +248,13 @@ spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, i
 
 static spmm_status_t upload_work(spmm_tc_engine_t *f)
 {
-    const spmm_tc_view_t view   = spmmi_tc_dealt(f);
+    const spmm_tc_view_t view   = tc_dealt(f);
     const int32_t        blocks = view.block_ptr[view.n_windows];
     spmm_status_t        status = SPMM_OK;
     spmm_tc_pieces_t     pieces;
 
     SPMM_TRY(spmmi_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr, view.starts,
-                                    spmmi_tc_limits(f, view.n_windows, blocks), &pieces));
+                                    tc_limits(f, view.n_windows, blocks), &pieces));
     f->work       = (spmm_tc_work_t){.n_pieces  = pieces.n_pieces,
                                      .n_partial = pieces.n_partial,
                                      .n_team    = pieces.n_team,
@@ -136,7 +332,7 @@ spmm_status_t spmmi_tc_refill(void *format, const void *values)
     if (cpu) {
         return SPMM_OK;
     }
-    status = f->kind->upload_values != NULL ? f->kind->upload_values(f) : spmmi_tc_write_values(f);
+    status = f->kind->upload_values != NULL ? f->kind->upload_values(f) : tc_write_values(f);
     spmmi_tc_drop(f);
     return status;
 }
@@ -169,7 +365,7 @@ void spmmi_tc_bytes(const void *format, size_t *host, size_t *device)
 {
     const spmm_tc_engine_t *f = format;
 
-    *host = f->kind->size + f->kind->held(format_of(f)) - spmmi_tc_let_go_bytes(f) +
+    *host = f->kind->size + f->kind->held(format_of(f)) - tc_let_go_bytes(f) +
             (f->row_map == NULL ? 0 : (size_t)view_of(f).n_rows * sizeof *f->row_map);
     *device = f->device_bytes;
 }

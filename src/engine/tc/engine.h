@@ -130,19 +130,9 @@ void spmmi_tc_let_go(spmm_tc_engine_t *f, size_t pointer, const void *device, si
 /** Copy the values to the device, and let them go: those that refill() writes replace them. */
 void *spmmi_tc_upload_values(spmm_tc_engine_t *f, size_t pointer, size_t bytes, spmm_tc_need_t need,
                              spmm_status_t *status);
-/** Copy values that refill() wrote. */
-spmm_status_t spmmi_tc_write_values(const spmm_tc_engine_t *f);
 /** Arrays that were let go, on the host again for a while; and freed. */
 spmm_status_t spmmi_tc_bring_back(spmm_tc_engine_t *f);
 void          spmmi_tc_drop(spmm_tc_engine_t *f);
-/** Bytes of arrays that were let go. */
-size_t spmmi_tc_let_go_bytes(const spmm_tc_engine_t *f);
-
-/** Limits of its kind for @p n_windows with @p blocks. */
-spmm_tc_limits_t spmmi_tc_limits(const spmm_tc_engine_t *f, int32_t n_windows, int32_t blocks);
-
-/** The windows that kernels deal out: panels() of its kind or view(). */
-spmm_tc_view_t spmmi_tc_dealt(const spmm_tc_engine_t *f);
 
 /** Pieces that windows come to, as far as facts tell, and how long those are, in blocks. */
 typedef struct {

@@ -111,7 +111,8 @@ static inline void spmmi_sink_put(spmm_sink_t *sink, int64_t row, int64_t col)
     sink->count++;
 }
 
-/** Parse and size @p spec, `kind:key=value,key=value`.  A pure function of its arguments: no locale, no allocation, no I/O.
+/** Parse and size @p spec, `kind:key=value,key=value`.  A pure function of its arguments: no
+ *  locale, no allocation, no I/O.
  *  @param[in]  spec  NUL-terminated, any bytes; NULL is refused
  *  @return SPMM_ERR_ARGUMENT with the offending part and what is known instead */
 spmm_status_t spmmi_spec_parse(spmm_error_t *err, const char *spec, uint64_t seed,

@@ -36,7 +36,8 @@ static void store(uint64_t wide, int width, bool big_endian, unsigned char *byte
     }
 }
 
-int64_t spmmi_binary_decode(const unsigned char *bytes, int width, bool big_endian)
+/* An integer of 4 or 8 bytes, two's complement. */
+static int64_t binary_decode(const unsigned char *bytes, int width, bool big_endian)
 {
     const uint64_t x = load(bytes, width, big_endian);
 
@@ -48,7 +49,8 @@ void spmmi_binary_encode(int64_t value, int width, bool big_endian, unsigned cha
     store((uint64_t)value, width, big_endian, bytes);
 }
 
-double spmmi_binary_decode_real(const unsigned char *bytes, int width, bool big_endian)
+/* A real number of 4 or 8 bytes, IEEE 754. */
+static double binary_decode_real(const unsigned char *bytes, int width, bool big_endian)
 {
     const uint64_t x = load(bytes, width, big_endian);
     const uint32_t y = (uint32_t)x;
@@ -84,7 +86,9 @@ static bool behind(int64_t at, int64_t count, int width, int64_t *end)
     return !__builtin_mul_overflow(count, width, end) && !__builtin_add_overflow(*end, at, end);
 }
 
-bool spmmi_binary_place(spmm_binary_t *b, int row_width, int col_width, int part_width)
+/* Set col, part and end for arrays of these widths that follow each other from row.at on.
+ * @return false where they are more than 64 bits count */
+static bool binary_place(spmm_binary_t *b, int row_width, int col_width, int part_width)
 {
     int64_t n_rows, n_parts;
 
@@ -119,7 +123,7 @@ static spmm_status_t read_index(reader_t *r, bool rows, int64_t first, int64_t c
 
     SPMM_TRY(spmmi_file_read(r->file, n.at + n.width * first, r->raw, n.width * count));
     for (int64_t i = 0; i < count; i++) {
-        to[i] = spmmi_binary_decode(r->raw + i * n.width, n.width, b->big_endian);
+        to[i] = binary_decode(r->raw + i * n.width, n.width, b->big_endian);
     }
     return SPMM_OK;
 }
@@ -131,7 +135,7 @@ static spmm_status_t read_parts(reader_t *r, int64_t first, int64_t count, doubl
 
     SPMM_TRY(spmmi_file_read(r->file, n.at + n.width * first, r->raw, n.width * count));
     for (int64_t i = 0; i < count; i++) {
-        to[i] = spmmi_binary_decode_real(r->raw + i * n.width, n.width, b->big_endian);
+        to[i] = binary_decode_real(r->raw + i * n.width, n.width, b->big_endian);
     }
     return SPMM_OK;
 }
@@ -447,8 +451,13 @@ static spmm_status_t check_head(const reader_t *r, spmm_type_t type)
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_binary_read(spmm_file_t *file, const spmm_binary_t *b, spmm_type_t type,
-                                uint64_t seed, spmm_matrix_t **A)
+/* Read an open file: every rank the rows of about an equal share of the entries.  Collective,
+ * agreed.
+ * @param[in] b  the same on every rank, sizes at least 0 and within the file
+ * @return SPMM_ERR_IO for offsets or columns that make no matrix; SPMM_ERR_RANGE for a value that
+ *         @p type cannot hold; SPMM_ERR_ARGUMENT for a complex file and a real @p type */
+static spmm_status_t binary_read(spmm_file_t *file, const spmm_binary_t *b, spmm_type_t type,
+                                 uint64_t seed, spmm_matrix_t **A)
 {
     reader_t       r      = {.file = file, .b = b};
     spmm_matrix_t *matrix = NULL;
@@ -488,7 +497,7 @@ enum { KINDS = sizeof kind / sizeof *kind };
 
 static int64_t word_at(const unsigned char *head, int k)
 {
-    return spmmi_binary_decode(head + k * WORD, WORD, false);
+    return binary_decode(head + k * WORD, WORD, false);
 }
 
 bool spmmi_csr_file_matches(const unsigned char head[SPMM_FILE_HEAD])
@@ -525,8 +534,7 @@ static spmm_status_t parse_csr(const spmm_file_t *file, const unsigned char *hea
                           file->path, col_size, k, KINDS - 1);
     }
     b->parts = kind[k].parts;
-    if (!spmmi_binary_place(b, pattern ? 4 : 8, (int)col_size, kind[k].width) ||
-        b->end != file->size) {
+    if (!binary_place(b, pattern ? 4 : 8, (int)col_size, kind[k].width) || b->end != file->size) {
         return spmmi_fail(&file->env->err, SPMM_ERR_IO,
                           SPMM_PATH_SHOWN
                           ": the file has %" PRId64 " bytes, which is not the length "
@@ -542,7 +550,7 @@ spmm_status_t spmmi_csr_file_read(spmm_file_t *file, const unsigned char head[SP
     spmm_binary_t b;
 
     SPMM_TRY(spmmi_file_agree(file->env, parse_csr(file, head, &b)));
-    return spmmi_binary_read(file, &b, type, seed, A);
+    return binary_read(file, &b, type, seed, A);
 }
 
 spmm_status_t spmmi_csr_file_describe(spmm_env_t *env, const spmm_binary_t *shape, int part_width,
@@ -556,7 +564,7 @@ spmm_status_t spmmi_csr_file_describe(spmm_env_t *env, const spmm_binary_t *shap
     }
     *b        = *shape;
     b->row.at = WORD * VALUES_HEADER;
-    if (!spmmi_binary_place(b, 8, col_size, part_width)) {
+    if (!binary_place(b, 8, col_size, part_width)) {
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
                           "binary CSR of %" PRId64 " entries is longer than 64 bits count", b->nnz);
     }
@@ -582,9 +590,9 @@ enum {
 
 static int width_of(const unsigned char *head)
 {
-    return spmmi_binary_decode(head, 4, true) == CLASS_MATRIX   ? 4
-           : spmmi_binary_decode(head, 8, true) == CLASS_MATRIX ? 8
-                                                                : 0;
+    return binary_decode(head, 4, true) == CLASS_MATRIX   ? 4
+           : binary_decode(head, 8, true) == CLASS_MATRIX ? 8
+                                                          : 0;
 }
 
 bool spmmi_petsc_file_matches(const unsigned char head[SPMM_FILE_HEAD])
@@ -604,7 +612,7 @@ static spmm_status_t check_end(spmm_file_t *file, const spmm_binary_t *b, bool *
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_file_read(file, b->end, next, width));
-    class    = spmmi_binary_decode(next, width, true);
+    class    = binary_decode(next, width, true);
     *follows = class >= CLASS_FIRST && class <= CLASS_LAST;
     return SPMM_OK;
 }
@@ -614,9 +622,9 @@ static spmm_status_t parse_petsc(spmm_file_t *file, const unsigned char *head, s
     const int width   = width_of(head);
     bool      follows = false;
 
-    *b = (spmm_binary_t){.rows       = spmmi_binary_decode(head + width, width, true),
-                         .cols       = spmmi_binary_decode(head + 2 * width, width, true),
-                         .nnz        = spmmi_binary_decode(head + 3 * width, width, true),
+    *b = (spmm_binary_t){.rows       = binary_decode(head + width, width, true),
+                         .cols       = binary_decode(head + 2 * width, width, true),
+                         .nnz        = binary_decode(head + 3 * width, width, true),
                          .row        = {.at = HEADER * width},
                          .big_endian = true,
                          .lengths    = true};
@@ -633,7 +641,7 @@ static spmm_status_t parse_petsc(spmm_file_t *file, const unsigned char *head, s
                           file->path, b->nnz);
     }
     for (b->parts = 1; b->parts <= 2; b->parts++) {
-        if (spmmi_binary_place(b, width, width, 8)) {
+        if (binary_place(b, width, width, 8)) {
             SPMM_TRY(check_end(file, b, &follows));
         }
         if (follows) {
@@ -653,7 +661,7 @@ spmm_status_t spmmi_petsc_file_read(spmm_file_t *file, const unsigned char head[
     spmm_binary_t b;
 
     SPMM_TRY(spmmi_file_agree(file->env, parse_petsc(file, head, &b)));
-    return spmmi_binary_read(file, &b, type, seed, A);
+    return binary_read(file, &b, type, seed, A);
 }
 
 spmm_status_t spmmi_petsc_file_describe(spmm_env_t *env, const spmm_binary_t *shape, int part_width,
@@ -667,7 +675,7 @@ spmm_status_t spmmi_petsc_file_describe(spmm_env_t *env, const spmm_binary_t *sh
     *b            = *shape;
     b->big_endian = b->lengths = true;
     b->row.at                  = HEADER * width;
-    if (!spmmi_binary_place(b, width, width, 8)) {
+    if (!binary_place(b, width, width, 8)) {
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
                           "a PETSc file of %" PRId64 " entries is longer than 64 bits count",
                           b->nnz);

@@ -24,24 +24,8 @@ typedef struct {
     int64_t        end;   /**< bytes of the matrix */
 } spmm_binary_t;
 
-/** Set col, part and end for arrays of these widths that follow each other from row.at on.
- *  @return false where they are more than 64 bits count */
-bool spmmi_binary_place(spmm_binary_t *b, int row_width, int col_width, int part_width);
-
-/** Read an open file: every rank the rows of about an equal share of the entries.  Collective,
- *  agreed.
- *  @param[in] b  the same on every rank, sizes at least 0 and within the file
- *  @return SPMM_ERR_IO for offsets or columns that make no matrix; SPMM_ERR_RANGE for a value that
- *          @p type cannot hold; SPMM_ERR_ARGUMENT for a complex file and a real @p type */
-spmm_status_t spmmi_binary_read(spmm_file_t *file, const spmm_binary_t *b, spmm_type_t type,
-                                uint64_t seed, spmm_matrix_t **A);
-
-/** An integer of 4 or 8 bytes, two's complement. */
-int64_t spmmi_binary_decode(const unsigned char *bytes, int width, bool big_endian);
-void    spmmi_binary_encode(int64_t value, int width, bool big_endian, unsigned char *bytes);
-/** A real number of 4 or 8 bytes, IEEE 754. */
-double spmmi_binary_decode_real(const unsigned char *bytes, int width, bool big_endian);
-void   spmmi_binary_encode_real(double value, int width, bool big_endian, unsigned char *bytes);
+void spmmi_binary_encode(int64_t value, int width, bool big_endian, unsigned char *bytes);
+void spmmi_binary_encode_real(double value, int width, bool big_endian, unsigned char *bytes);
 
 /* The binary formats of rows: recognise, read, describe one to be written. */
 

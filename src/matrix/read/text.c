@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "matrix/read/text_number.h"
 
+static bool scale_decimal(uint64_t m, int64_t e, double *value);
+
 spmm_status_t spmmi_text_fail(spmm_text_error_t *err, spmm_status_t status, int64_t line,
                               const char *format, ...)
 {
@@ -244,7 +246,7 @@ static spmm_number_t parse(const char **at, const char *end, bool whole, double 
     }
     if (d.mantissa == 0) {
         x = 0.0;
-    } else if (d.cut || !spmmi_scale_decimal(d.mantissa, d.exponent, &x)) {
+    } else if (d.cut || !scale_decimal(d.mantissa, d.exponent, &x)) {
         x = convert_slowly(&d);
     }
     if (isinf(x)) {
@@ -326,7 +328,7 @@ const char *spmmi_quick_real(const char *p, const char *end, double *value)
     if ((*p == 'e' || *p == 'E') && (p = quick_exponent(p + 1, &exponent)) == NULL) {
         return NULL;
     }
-    if (count > FAST_DIGITS || !spmmi_scale_decimal(mantissa, exponent, value)) {
+    if (count > FAST_DIGITS || !scale_decimal(mantissa, exponent, value)) {
         return NULL;
     }
     *value *= sign[negative];
@@ -507,7 +509,9 @@ static bool scale_down(uint64_t m, int k, double *value)
     return true;
 }
 
-bool spmmi_scale_decimal(uint64_t m, int64_t e, double *value)
+/* @p m 10^@p e, rounded once, in the middle of the range of doubles.
+ * @return false: not here */
+static bool scale_decimal(uint64_t m, int64_t e, double *value)
 {
     if (m == 0 || e == 0) {
         *value = (double)m;

@@ -119,10 +119,6 @@ static inline const char *spmmi_quick_digits(const char *p, const char *end, uin
  *  @return as spmmi_quick_digits() */
 const char *spmmi_quick_real(const char *p, const char *end, double *value);
 
-/** @p m 10^@p e, rounded once, in the middle of the range of doubles.
- *  @return false: not here */
-bool spmmi_scale_decimal(uint64_t m, int64_t e, double *value);
-
 /** [+-]digits[.digits][(e|E|d|D)[+-]digits], at least one digit, into the nearest double.  NaN,
  *  infinities and hexadecimal numbers are BAD. */
 spmm_number_t spmmi_parse_real(const char **at, const char *end, double *value);

@@ -6,7 +6,7 @@
  */
 #include "test_main.h"
 
-#include "engine/bittcf/cost.h"
+#include "engine/bittcf/engine.h"
 #include "engine/choose/roofline.h"
 #include "engine/engine.h"
 

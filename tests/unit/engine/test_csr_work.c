@@ -6,7 +6,6 @@
  */
 #include "test_main.h"
 
-#include "engine/csr_gpu/cost.h"
 #include "engine/csr_gpu/work.h"
 
 enum { MOST_ROWS = 600 };

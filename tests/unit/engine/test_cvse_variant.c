@@ -7,8 +7,6 @@
 #include "format_case.h"
 #include "test_main.h"
 
-#include "engine/cvse/deal.h"
-#include "engine/cvse/tasks.h"
 #include "engine/cvse/variant.h"
 #include "engine/engine.h"
 

@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "engine/engine.h"
-#include "engine/strips/facts.h"
 #include "engine/strips/format.h"
 
 enum { COLS = 5000 };
