@@ -4,7 +4,167 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/comm.h"
+#include "base/nodes.h"
 #include "partition/partitioners.h"
+
+enum { TAG_BYTES = 21 };
+
+/* What is given up must not meet memory that is freed and used again. */
+static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int count,
+                            spmm_message_t *message)
+{
+    const spmm_status_t status =
+        spmmi_wait_messages(env, count, message, spmmi_now(), "a transfer at setup");
+
+    if (status != SPMM_OK && spmmi_abandon(env, count, message, 0.1)) {
+        spmmi_alloc_keep(at, bytes);
+    }
+    return status;
+}
+
+/* One message after the other. */
+static spmm_status_t transfer(spmm_env_t *env, char *at, size_t bytes, int peer, bool sends)
+{
+    const size_t limit = spmmi_message_limit(env);
+
+    while (bytes > 0) {
+        const size_t   part = bytes < limit ? bytes : limit;
+        spmm_message_t message;
+        int            count = 0;
+
+        SPMM_TRY(sends ? spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &message, &count)
+                       : spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
+        SPMM_TRY(finish(env, at, part, count, &message));
+        at += part;
+        bytes -= part;
+    }
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_send_bytes(spmm_env_t *env, const void *data, size_t bytes, int peer)
+{
+    return transfer(env, (char *)(uintptr_t)data, bytes, peer, true); /* only read */
+}
+
+spmm_status_t spmmi_recv_bytes(spmm_env_t *env, void *data, size_t bytes, int peer)
+{
+    return transfer(env, data, bytes, peer, false);
+}
+
+/* Entries and rows to receive of every part, over all ranks.  @p nnz, @p halo [size], zeroed. */
+static void count_local(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                        const spmm_consumers_t *consumers, int64_t *nnz, int64_t *halo)
+{
+    const uint64_t size  = (uint64_t)A->env->size;
+    const int64_t  first = A->col_offset[A->env->rank];
+
+    for (int32_t i = 0; i < A->n_rows; i++) {
+        nnz[partition->row_part[i]] += A->row_ptr[i + 1] - A->row_ptr[i];
+    }
+    for (int64_t i = 0; i < consumers->count; i++) {
+        const int64_t column = (int64_t)(consumers->key[i] / size) - first;
+        const int32_t part   = (int32_t)(consumers->key[i] % size);
+
+        halo[part] += part != partition->col_part[column];
+    }
+}
+
+/* Rows out of and into every node: a row counts once for each other node with a consumer.
+ * @p last [nodes->count] scratch; @p out, @p in likewise, zeroed. */
+static void count_network(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                          const spmm_consumers_t *consumers, const spmm_nodes_t *nodes,
+                          int64_t *last, int64_t *out, int64_t *in)
+{
+    const uint64_t size  = (uint64_t)A->env->size;
+    const int64_t  first = A->col_offset[A->env->rank];
+
+    for (int k = 0; k < nodes->count; k++) {
+        last[k] = -1;
+    }
+    for (int64_t i = 0; i < consumers->count; i++) {
+        const int64_t column = (int64_t)(consumers->key[i] / size) - first;
+        const int     owner  = nodes->node[partition->col_part[column]];
+        const int     node   = nodes->node[consumers->key[i] % size];
+
+        if (node != owner && last[node] != column) {
+            last[node] = column;
+            out[owner]++;
+            in[node]++;
+        }
+    }
+}
+
+static void summarise_network(const spmm_nodes_t *nodes, const int64_t *out, const int64_t *in,
+                              spmm_partition_score_t *score)
+{
+    for (int k = 0; k < nodes->count; k++) {
+        const int64_t ranks = nodes->first[k + 1] - nodes->first[k];
+        const int64_t most  = ((out[k] > in[k] ? out[k] : in[k]) + ranks - 1) / ranks;
+
+        score->network_total += in[k];
+        score->network_max = most > score->network_max ? most : score->network_max;
+    }
+}
+
+static void summarise(const spmm_matrix_t *A, const int64_t *nnz, const int64_t *halo,
+                      spmm_partition_score_t *score)
+{
+    int64_t nnz_max = 0;
+
+    *score = (spmm_partition_score_t){.imbalance = 1.0};
+    for (int p = 0; p < A->env->size; p++) {
+        nnz_max = nnz[p] > nnz_max ? nnz[p] : nnz_max;
+        score->halo_total += halo[p];
+        score->halo_max = halo[p] > score->halo_max ? halo[p] : score->halo_max;
+    }
+    if (A->nnz > 0) {
+        score->imbalance = (double)nnz_max * A->env->size / (double)A->nnz;
+    }
+}
+
+spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition_t *partition,
+                                    const spmm_nodes_t *nodes, spmm_partition_score_t *score)
+{
+    spmm_env_t      *env       = A->env;
+    const int        n_nodes   = spmmi_nodes_have_levels(nodes) ? nodes->count : 0;
+    const int        n_counts  = 2 * env->size + 2 * n_nodes;
+    spmm_consumers_t consumers = {0};
+    int64_t *count; /* [n_counts]: entries, halo rows; out, in of nodes; and scratch [n_nodes] */
+    int64_t *out;
+    spmm_status_t status = SPMM_OK;
+
+    if (env->size == 1) {
+        *score = (spmm_partition_score_t){.imbalance = 1.0};
+        return SPMM_OK;
+    }
+    if (SPMM_NEW_ZERO(count, (int64_t)n_counts + n_nodes) == NULL) {
+        status = spmmi_fail_memory(&env->err, (int64_t)n_counts + n_nodes, sizeof *count,
+                                   "counts of parts");
+    }
+    status = spmmi_agree(env, status);
+    if (status == SPMM_OK) {
+        status = spmmi_consumers_create(A, partition->row_part, &consumers);
+    }
+    if (status == SPMM_OK) {
+        out = count + 2 * env->size;
+        count_local(A, partition, &consumers, count, count + env->size);
+        if (n_nodes > 0) {
+            count_network(A, partition, &consumers, nodes, count + n_counts, out, out + n_nodes);
+        }
+        status = spmmi_allreduce(env, count, n_counts, MPI_INT64_T, MPI_SUM);
+    }
+    if (status == SPMM_OK) {
+        summarise(A, count, count + env->size, score);
+        if (n_nodes > 0) {
+            out = count + 2 * env->size;
+            summarise_network(nodes, out, out + n_nodes, score);
+        }
+    }
+    spmmi_consumers_free(&consumers);
+    spmmi_free(count);
+    return status;
+}
 
 spmm_status_t spmmi_partition_alloc(const spmm_matrix_t *A, spmm_partition_t *partition)
 {

@@ -373,3 +373,60 @@ void spmmi_cpu_merge_rows(const spmm_merge_args_t *args)
         }
     }
 }
+
+/* Rows that travel in a shorter type. */
+
+enum { PIECE = 4096 }; /* elements a thread takes at a time */
+
+/* Elements @p from to @p end. */
+#define EACH(to_t, from_t, convert)                                                                \
+    for (int64_t i = from; i < end; i++) {                                                         \
+        ((to_t *)args->dst)[i] = convert(((const from_t *)args->src)[i]);                          \
+    }
+
+static void round_piece(const spmm_round_args_t *args, int64_t from, int64_t end)
+{
+    if (args->src_type == SPMM_R_64F) {
+        EACH(float, double, (float))
+    } else if (args->dst_type == SPMM_R_64F) {
+        EACH(double, float, (double))
+    } else if (args->dst_type == SPMM_R_16F) {
+        EACH(uint16_t, float, spmmi_half_from_float)
+    } else if (args->src_type == SPMM_R_16F) {
+        EACH(float, uint16_t, spmmi_half_to_float)
+    } else if (args->dst_type == SPMM_R_16BF) {
+        EACH(uint16_t, float, spmmi_bf16_from_float)
+    } else {
+        EACH(float, uint16_t, spmmi_bf16_to_float)
+    }
+}
+
+void spmmi_cpu_round_rows(const spmm_round_args_t *args)
+{
+#pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(args->threads))
+    for (int64_t from = 0; from < args->count; from += PIECE) {
+        const int64_t left = args->count - from;
+
+        round_piece(args, from, left < PIECE ? args->count : from + PIECE);
+    }
+}
+
+/* Values of a matrix to the places of a format. */
+
+void spmmi_cpu_place_values(const spmm_place_args_t *args)
+{
+    const size_t      size = args->elem_size;
+    const spmm_type_t type = size == 2 * sizeof(double) ? SPMM_C_64F : SPMM_C_32F;
+
+#pragma omp parallel for num_threads(spmmi_cpu_team(args->threads))
+    for (int64_t i = 0; i < args->count; i++) {
+        if (args->source[i] >= 0) {
+            char *const to = (char *)args->to + (size_t)i * size;
+
+            memcpy(to, (const char *)args->from + (size_t)args->source[i] * size, size);
+            if (args->conjugate) {
+                spmmi_conjugate(type, to, 1);
+            }
+        }
+    }
+}

@@ -41,10 +41,6 @@ typedef struct {
     idx_t   *col;     /**< [row_ptr[rows]], owned, ascending in each row */
 } spmm_metis_pattern_t;
 
-/** Vertex weights for METIS from the lengths of rows; see weights.h.
- *  @param[out] vwgt [n_vertices]; rows come first, then columns if n_vertices > rows */
-void spmmi_metis_weights(const spmm_metis_pattern_t *pattern, idx_t n_vertices, int n_parts,
-                         idx_t *vwgt);
 #endif
 
 #endif /* SPMM_PARTITION_METIS_GRAPH_H */

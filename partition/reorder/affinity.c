@@ -4,7 +4,7 @@
  *  windows of rows that share columns.
  */
 #include "base/alloc.h"
-#include "partition/reorder/affinity_base.h"
+#include "partition/reorder/affinity_fill.h"
 #include "partition/reorder/dendrogram.h"
 #include "partition/reorder/reorder.h"
 

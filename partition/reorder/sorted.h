@@ -5,9 +5,6 @@
 
 #include "matrix/csr.h"
 
-/** Rows that are likely to share columns have neighbouring keys.  @p i has an entry. */
-uint64_t spmmi_sorted_key(const spmm_csr_t *block, int32_t i);
-
 /** Some thousand rows in the order `sorted`, as far as those go: of the rows as they are, and as
  *  their keys sort them.  The same for any number of threads.
  *  @param[in]  threads  OpenMP threads, 0: as many as OpenMP likes

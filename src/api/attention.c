@@ -4,7 +4,6 @@
 
 #include "api/blocks.h"
 #include "api/context.h"
-#include "api/overlap.h"
 #include "base/same.h"
 #include "base/scalar.h"
 #include "plan/attention/attention.h"

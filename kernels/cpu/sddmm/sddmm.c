@@ -2,6 +2,9 @@
 /** @file sddmm.c  Dot products at the entries of a mask, on the CPU: the reference of the CUDA
  *  kernels. */
 #include "cpu/sddmm/sddmm.h"
+
+#include <math.h>
+
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 
@@ -208,6 +211,45 @@ void spmmi_cpu_sddmm_squares(const spmm_sddmm_squares_t *mask, const spmm_sddmm_
 
             dot(args, mask->row_map == NULL ? i : mask->row_map[i],
                 mask->corner[2 * q + 1] + mask->entry[e] % SPMM_SDDMM_SQUARE, at);
+        }
+    }
+}
+
+/* Softmax of the rows of a sparse matrix. */
+
+/* Entry of row @p r of a group in vector @p p. */
+static int64_t softmax_place(const spmm_softmax_args_t *args, int32_t p, int32_t r)
+{
+    return (args->place == NULL ? (int64_t)p * args->vector : args->place[p]) + r;
+}
+
+static double score(const spmm_softmax_args_t *args, int32_t p, int32_t r)
+{
+    return args->scale * spmmi_value_get(args->s_type, args->S, softmax_place(args, p, r));
+}
+
+static void softmax_row(const spmm_softmax_args_t *args, int32_t from, int32_t to, int32_t r)
+{
+    double most = -INFINITY, sum = 0.0;
+
+    for (int32_t p = from; p < to; p++) {
+        most = fmax(most, score(args, p, r));
+    }
+    for (int32_t p = from; p < to; p++) {
+        sum += exp(score(args, p, r) - most);
+    }
+    for (int32_t p = from; p < to; p++) {
+        spmmi_value_set(args->p_type, args->P, softmax_place(args, p, r),
+                        exp(score(args, p, r) - most) / sum);
+    }
+}
+
+void spmmi_cpu_row_softmax(const spmm_softmax_args_t *args)
+{
+#pragma omp parallel for schedule(dynamic, 16) num_threads(spmmi_cpu_team(args->threads))
+    for (int32_t i = 0; i < args->n_groups; i++) {
+        for (int32_t r = 0; r < args->vector; r++) {
+            softmax_row(args, args->group_ptr[i], args->group_ptr[i + 1], r);
         }
     }
 }
