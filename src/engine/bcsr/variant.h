@@ -20,9 +20,9 @@ const spmm_bcsr_facts_t *spmmi_bcsr_facts(const spmm_pattern_t *pattern);
 /** describe_pattern() of bcsr. */
 void spmmi_bcsr_describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out);
 
-/** How a thread block goes through its panel: by steps, all warps together (bcsr.cuh), or by
+/** How a thread block goes through its panel: by steps, all warps together (bcsr_launch.cuh), or by
  *  chunks of many steps, in which each warp has the list of tiles of its tile row
- *  (bcsr_lists.cuh); so does what goes by steps or rows where access to B and C is not wide; or by
+ *  (bcsr_rows.cuh); so does what goes by steps or rows where access to B and C is not wide; or by
  *  tile rows, a warp for each, whose rows of B go straight to registers (bcsr_rows.cuh). */
 typedef enum {
     SPMM_BCSR_BY_STEPS,

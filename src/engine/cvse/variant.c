@@ -320,7 +320,7 @@ int32_t spmmi_cvse_team_limit(int32_t n_windows, int32_t blocks, int32_t n_sm)
     return share > least ? share : least;
 }
 
-/* Warps on a multiprocessor, by registers (cvse_short_launch.cuh). */
+/* Warps on a multiprocessor, by registers (cvse_short.cuh). */
 static double resident(spmm_cvse_variant_t variant)
 {
     const bool flat = variant.height == 8, small = variant.n_warps == 4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_bcsr_lists.c
- *  BCSR by lists: the very index arithmetic of bcsr_lists.cuh on the CPU, against sums over CSR.
+ *  BCSR by lists: the very index arithmetic of bcsr_rows.cuh on the CPU, against sums over CSR.
  */
 #include "format_case.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file rows.cuh  In place of kernels/cuda/dense/rows.cuh: what peer.cuh and its users need of
+/** @file rows.cuh  In place of kernels/cuda/dense/rows.cuh: what push.cuh and its users need of
  *  CUDA C++. */
 #ifndef SPMM_ROWS_CUH
 #define SPMM_ROWS_CUH
