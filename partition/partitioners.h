@@ -57,11 +57,6 @@ typedef struct {
     int64_t  *uses;  /**< [count] entries of the part in the column, over all ranks */
 } spmm_consumers_t;
 
-/** Collective, agreed.  @p row_part [A->n_rows] */
-spmm_status_t spmmi_consumers_create(const spmm_matrix_t *A, const int32_t *row_part,
-                                     spmm_consumers_t *consumers);
-void          spmmi_consumers_free(spmm_consumers_t *consumers);
-
 /** Elements of the longest message between rank 0 and another rank: bounds its buffers. */
 enum { SPMM_PIECE = 1 << 20 };
 

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/sort.h"
 #include "cpu/cpu_kernels.h"
-#include "partition/reorder/affinity_fill.h"
+#include "partition/reorder/affinity.h"
 #include "partition/reorder/reorder.h"
 
 /* The least hash of its columns, then the least of others: rows that are likely to share columns

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/request.h"
+#include "base/env.h"
 
 enum { TAG_ALLTOALL = 11 };
 

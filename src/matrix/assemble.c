@@ -9,7 +9,7 @@
 #include "base/comm.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "matrix/pairs.h"
+#include "matrix/csr.h"
 
 /* Entries in messages of one round, and the least of a piece that waits for its round. */
 enum { ROUND_ENTRIES = 1 << 20, LEAST_PIECE = 256, PIECES_OF_A_PEER = 8 };

@@ -4,6 +4,7 @@
 #define SPMM_MATRIX_CSR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/env.h"
 
@@ -46,5 +47,20 @@ spmm_status_t spmmi_csr_permute(spmm_env_t *env, const spmm_csr_t *csr, const in
 
 /** Bytes of the arrays. */
 size_t spmmi_csr_bytes(const spmm_csr_t *csr);
+
+/* Stable sort of the entries of one row by column. */
+
+/** A column and what travels with it. */
+typedef struct {
+    int64_t col;
+    union {
+        double  value;
+        int64_t from; /**< where the entry stood before */
+    };
+} spmm_pair_t;
+
+/** Sort by column; equal columns keep their order.  O(n log n), O(n) when sorted already.
+ *  @param[in] scratch  [n], overwritten */
+void spmmi_pairs_sort(spmm_pair_t *pair, int64_t n, spmm_pair_t *scratch);
 
 #endif /* SPMM_MATRIX_CSR_H */

@@ -6,8 +6,8 @@
 #include "base/comm.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
+#include "matrix/csr.h"
 #include "matrix/matrix.h"
-#include "matrix/pairs.h"
 
 /* Fewer entries than this are not worth waking threads for. */
 enum { PARALLEL_ENTRIES = 1 << 15 };

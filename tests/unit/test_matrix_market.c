@@ -5,7 +5,7 @@
 
 #include <locale.h>
 
-#include "matrix/read/text_number.h"
+#include "matrix/read/text.h"
 #include "test_main.h"
 
 static spmm_number_t real(const char *text, double *value)

@@ -5,8 +5,7 @@
 
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "cpu/csr_cpu/csr_mm.h"
-#include "cpu/csr_cpu/csr_panels.h"
+#include "cpu/csr_cpu/csr_rows.h"
 
 enum { COLUMN_TILE = 32 }; /* FP64 sums of a tile: 16 SSE or 4 AVX-512 registers */
 enum { COLUMN_STREAMS = 4 };

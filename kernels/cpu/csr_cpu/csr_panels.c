@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu/csr_cpu/csr_panels.h"
+#include "cpu/csr_cpu/csr_rows.h"
 
 #include "cpu/first_row.h"
 

@@ -7,8 +7,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "cpu/csr_cpu/csr_mm.h"
-#include "cpu/csr_cpu/csr_panels.h"
+#include "cpu/csr_cpu/csr_rows.h"
 #include "engine/engine.h"
 #include "spmm_dist/context.h"
 

@@ -3,7 +3,7 @@
  *  Masks in rectangles of rows and columns.  A multiprocessor has the rows of X and Y of one in
  *  shared memory: each comes from L2 once for a rectangle, and entries find both there.
  */
-#include "engine/sddmm/rectangles.h"
+#include "engine/sddmm/sddmm.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/sddmm/sddmm.h"
-#include "engine/sddmm/rectangles.h"
 #include "engine/tc/windows.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA

@@ -4,7 +4,7 @@
  *  it comes, and the senders what they are to collect; senders tell the getters what crosses; and
  *  those who need rows ask the ranks of their node for them.  Rows go by their global indices.
  */
-#include "exchange/levels/lists.h"
+#include "exchange/levels/levels.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "matrix/read/text_number.h"
+#include "matrix/read/text.h"
 
 typedef struct {
     const char *at, *end;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "matrix/read/text_number.h"
 
 static bool scale_decimal(uint64_t m, int64_t e, double *value);
 

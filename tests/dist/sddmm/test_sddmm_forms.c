@@ -6,7 +6,6 @@
 
 #include "test_main.h"
 
-#include "engine/sddmm/rectangles.h"
 #include "engine/sddmm/sddmm.h"
 
 /* Tiles say where results go by rows, by vectors, or for each. */

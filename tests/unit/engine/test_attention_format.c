@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/attention/format.h"
+#include "engine/attention/attention.h"
 
 enum { BANKS = 8, CHUNK = SPMM_ATTENTION_CHUNK };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file affinity_fill.h  Windows of rows that share columns. */
-#ifndef SPMM_PARTITION_AFFINITY_FILL_H
-#define SPMM_PARTITION_AFFINITY_FILL_H
+/** @file affinity.h  Windows of rows that share columns. */
+#ifndef SPMM_PARTITION_REORDER_AFFINITY_H
+#define SPMM_PARTITION_REORDER_AFFINITY_H
 
 #include "matrix/csr.h"
 
@@ -33,4 +33,4 @@ spmm_status_t spmmi_affinity_order(spmm_env_t *env, const spmm_csr_t *block, int
                                    spmm_affinity_base_t other, const spmm_affinity_effort_t *effort,
                                    int32_t *order);
 
-#endif /* SPMM_PARTITION_AFFINITY_FILL_H */
+#endif /* SPMM_PARTITION_REORDER_AFFINITY_H */
