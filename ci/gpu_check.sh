@@ -279,7 +279,7 @@ widths_of() { # TYPE
     local start=$SECONDS code=0 out=$work/widths.$1 table=$work/gpu_check_$1.tsv engines=4 widths=8
     local refused rows bad
     timeout --kill-after=10 300 "$build/tools/spmm_bench" "${matrices[@]}" --type "$1" \
-        --compute 32f --engines cvse,csr-gpu,bcsr,bcsr-sp24 --reorder none --warmup 0 \
+        --compute 32f --engines cvse,csr-gpu,bcsr,bcsr-sp24 --tuning order=none --warmup 0 \
         --iterations 1 --columns 1,8,32,64,100,128,256,512 --out "$table" >"$out" 2>&1 || code=$?
     refused=$(grep -c "^spmm_bench: .*out of the range of type $1" "$out")
     rows=$(grep -v '^#' "$table" | tail -n +2 | wc -l)
@@ -363,7 +363,7 @@ limits_step() {
         "$build/tests/test_limits"
     check mpirun --bind-to none -n "$ranks" "$driver" --device cuda --partition keep \
         --generate banded:rows=34200000,band=31 --type 32f --engine csr-gpu --columns 4 \
-        --reorder none --warmup 0 --iterations 1 --verify
+        --tuning order=none --warmup 0 --iterations 1 --verify
     limit=120
 }
 
@@ -402,7 +402,7 @@ nodes_step() {
     local product=("$driver" --device cuda --generate "rmat:scale=16,degree=16" --type 32f
         --columns 128 --warmup 1 --iterations 5 --verify)
     check "${nodes[@]}" "${product[@]}" --transport nccl
-    [ "$each" = 1 ] || ways+=("--levels node")
+    [ "$each" = 1 ] || ways+=("--tuning exchange=node")
     for way in "${ways[@]}"; do
         # shellcheck disable=SC2086
         check "${nodes[@]}" "${product[@]}" --transport nccl --ranks-per-node "$each" $way

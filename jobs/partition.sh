@@ -55,7 +55,7 @@ for matrix in "$@"; do
         [ ! -f "$part.gz" ] || continue
         start=$SECONDS
         if mpirun --bind-to none -n "$ranks" "$driver" --device cpu "${input[@]}" --type 32f \
-            --columns 1 --engine csr-cpu --partition metis --objective "${OBJECTIVE:-vol}" \
+            --columns 1 --engine csr-cpu --partition metis --tuning "objective=${OBJECTIVE:-vol}" \
             --write-partition "$part" --warmup 0 --iterations 1 >"$part.log" &&
             gzip -9 -n "$part"; then
             echo "$name, $ranks parts, $((SECONDS - start)) s:" \

@@ -63,12 +63,6 @@ static spmm_status_t parse(spmm_env_t *env, const char *spec, const spmm_partiti
 
 spmm_status_t spmmi_partition_options(spmm_env_t *env, spmm_partition_options_t *options)
 {
-    if (options->objective != NULL && strcmp(options->objective, "vol") != 0 &&
-        strcmp(options->objective, "cut") != 0) {
-        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                          "unknown partition objective '%.100s': known are vol, cut",
-                          options->objective);
-    }
     if (options->imbalance == 0.0) {
         options->imbalance = SPMM_DEFAULT_IMBALANCE;
     }

@@ -39,9 +39,7 @@ static spmm_status_t make_plan(const dist_case_t *c, const dist_variant_t *v, co
     o.partition = partition;
     o.engine    = v->engine;
     o.transport = v->transport;
-    o.reorder   = v->reorder;
-    o.schedule  = v->schedule;
-    o.chunks    = v->chunks;
+    o.tuning    = v->tuning;
     o.executes  = c->bench->options.executes;
     o.graph     = v->graph;
     o.profile   = !v->graph;

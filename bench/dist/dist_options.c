@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "driver_parse.h"
+#include "plan/tuning_options.h"
 
 void dist_print_help(FILE *out)
 {
@@ -21,9 +22,12 @@ void dist_print_help(FILE *out)
         "  --partition-dir DIR  take DIR/NAME.RANKS.part or .part.gz where it is there; NAME is "
         "the\n"
         "                       file's without its ending, or the spec with - for : and ,\n"
-        "  --variant LIST       a plan to time: auto, or any of engine=, transport=, schedule=,\n"
-        "                       chunks=, reorder= and graph=1 with commas between; may be\n"
-        "                       given again [auto]\n"
+        "  --variant LIST       a plan to time: auto, or any of engine=, transport=, graph=1 and\n"
+        "                       keys of option tuning with commas between; may be given again\n"
+        "                       [auto]\n",
+        out);
+    spmmi_tuning_options_help(out, 23);
+    (void)fputs(
         "  --no-baselines       time the variants only\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --executes K         products in which the variants' plan time is to pay [1000]\n"
@@ -54,16 +58,14 @@ static int set_key(driver_job_t *job, dist_variant_t *v, const char *key, const 
         v->engine = value;
     } else if (strcmp(key, "transport") == 0) {
         v->transport = value;
-    } else if (strcmp(key, "schedule") == 0) {
-        v->schedule = value;
-    } else if (strcmp(key, "chunks") == 0 && strlen(value) == 1 && strchr("0124", value[0])) {
-        v->chunks = value[0] - '0';
-    } else if (strcmp(key, "reorder") == 0) {
-        v->reorder = value;
     } else if (strcmp(key, "graph") == 0 && (strcmp(value, "0") == 0 || strcmp(value, "1") == 0)) {
         v->graph = value[0] == '1';
     } else {
-        return refuse(job, "variant", key);
+        const size_t used = strlen(v->keys);
+
+        (void)snprintf(v->keys + used, sizeof v->keys - used, "%s%s=%s", used > 0 ? "," : "", key,
+                       value);
+        return driver_parse_tuning(job, v->keys, &v->tuning);
     }
     return DRIVER_GOOD;
 }

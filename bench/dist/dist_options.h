@@ -14,8 +14,9 @@ enum { DIST_MANY = 64, DIST_TEXT = 512 };
 typedef struct {
     char        text[DIST_TEXT]; /**< the strings below point into it */
     const char *name;            /**< as given; the column `variant` */
-    const char *engine, *transport, *schedule, *reorder;
-    int         chunks; /**< 0: the plan chooses */
+    const char *engine, *transport;
+    const char *tuning;          /**< as the plan option, or NULL; may point to: */
+    char        keys[DIST_TEXT]; /**< what else stands in text */
     bool        graph;
 } dist_variant_t;
 

@@ -34,7 +34,7 @@ def measure(program, v, folder):
     specs = [f"--generate=pruned:rows={m},cols={k},sparsity={z / 100},vector={v}"
              for z in ZEROS for m, k in SHAPES]
     out = folder / "rows.tsv"
-    subprocess.run([program, *specs, "--type", "16f", "--reorder", "none",
+    subprocess.run([program, *specs, "--type", "16f", "--tuning", "order=none",
                     "--columns", ",".join(map(str, WIDTHS)), "--check", "20000000",
                     "--engines", ",".join(("cusparse", *SPARSE, "dense", "auto")), "--out", out],
                    check=True, stdout=subprocess.DEVNULL)

@@ -44,9 +44,6 @@ static spmm_status_t compare(spmm_env_t *env, const char *path)
         const spmm_reorderer_t *method =
             k < spmmi_n_reorderers ? spmmi_reorderers[k] : published[k - spmmi_n_reorderers];
 
-        if (!method->built) {
-            continue;
-        }
         status = measure(env, method, &block, &facts, &seconds);
         if (status == SPMM_ERR_UNSUPPORTED) {
             (void)fprintf(stderr, "bench_reorder: %s, %s: %s\n", bench_block_name(path),

@@ -11,7 +11,7 @@
 #   --engines E,E     of the two modes of FP32 [auto,bittcf,hrpb,csr-gpu]; 64f always takes
 #                     auto,dmma
 #   --engines16 E,E   of 16f and 16bf [auto,cvse,csr-gpu,bcsr,bcsr-sp24]
-#   --reorder METHOD  order of rows, as the option of spmm_bench [auto]
+#   --tuning TEXT     as the option of spmm_bench
 #   --iterations K    [20]
 #   --executes K      products that what auto orders is to pay in [1000]
 #   --tag TAG         part of the names of the results, for runs over a part of the table
@@ -30,9 +30,9 @@ set -euo pipefail
 . "$(dirname "$0")/../common/common.sh"
 modes=32f-fast-tf32,32f,64f columns=32,128,512 names=. engines=auto,bittcf,hrpb,csr-gpu
 engines16=auto,cvse,csr-gpu,bcsr,bcsr-sp24
-reorder=auto iterations=20 executes=1000 tag=
+tuning='' iterations=20 executes=1000 tag=
 made_by="bench/engine/single_gpu.sh ${*@Q}"
-options 'modes columns names engines engines16 reorder iterations executes tag' 1 "$@"
+options 'modes columns names engines engines16 tuning iterations executes tag' 1 "$@"
 for mode in ${modes//,/ }; do
     case $mode in
         32f-fast-tf32 | 32f | 64f | 16f | 16bf) ;;
@@ -63,7 +63,7 @@ for mode in ${modes//,/ }; do
     code=0
     "$bench" "${files[@]/#/--matrix=}" --type "$type" --compute "$compute" --columns "$widths" \
         --engines "$run_engines" --iterations "$iterations" --executes "$executes" \
-        --reorder "$reorder" --yardstick "${type/#16*/32f}" --also-rotate --note "$note" \
+        --tuning "$tuning" --yardstick "${type/#16*/32f}" --also-rotate --note "$note" \
         --out "$file" || code=$?
     [ ! -s "$file" ] || "$root/bench/common/table.py" "$file" "$file" || code=$?
     echo "$file: exit code $code"

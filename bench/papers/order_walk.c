@@ -140,7 +140,5 @@ static spmm_status_t run_rabbit(spmm_env_t *env, const spmm_csr_t *block, int th
     return run(env, block, threads, false, order);
 }
 
-const spmm_reorderer_t bench_order_acc = {
-    .name = "acc", .description = "algorithm 1 of Acc-SpMM", .built = true, .run = run_acc};
-const spmm_reorderer_t bench_order_rabbit = {
-    .name = "rabbit", .description = "Rabbit Order", .built = true, .run = run_rabbit};
+const spmm_reorderer_t bench_order_acc    = {.name = "acc", .run = run_acc};
+const spmm_reorderer_t bench_order_rabbit = {.name = "rabbit", .run = run_rabbit};

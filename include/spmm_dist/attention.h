@@ -34,7 +34,7 @@ typedef struct {
                                on GPUs windows where it can, on CPUs rows.  Gradients of windows
                                are on tensor cores, too, for k up to 64 */
     const char *transport; /**< as in spmm_plan_options_t */
-    const char *levels;    /**< likewise */
+    const char *tuning;    /**< likewise; of its keys exchange alone */
 } spmm_attention_options_t;
 
 /** "Choose for me" in every field. */

@@ -156,8 +156,6 @@ SPMM_API spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info);
 SPMM_API spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info);
 /** Likewise for partitioners. */
 SPMM_API spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info);
-/** Likewise for schedules. */
-SPMM_API spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info);
 
 #ifdef __cplusplus
 }

@@ -21,13 +21,14 @@ typedef struct {
                                      B and of C on each rank; spmm_plan_explain() says so */
     spmm_compute_t compute;     /**< AUTO: 64F for FP64, complex too, 32F for all other types */
     spmm_type_t    c_type;      /**< AUTO: the type of A and B; FP32 possible for 16-bit A and B */
+    spmm_type_t    b_type;      /**< of B and C.  AUTO: that of A (c_type aside).  SPMM_C_64F for A
+                                     of SPMM_R_64F, SPMM_C_32F for A of SPMM_R_32F: B and C are
+                                     complex, row-major, and multiplied as they lie, as real
+                                     blocks of twice the columns; alpha and beta are real then */
     const char    *partition;   /**< "keep" (NULL): rows stay with the caller's ranks; "block",
                                      "metis", "ptscotch", "auto", "one" (the first rank has
                                      all), "file:PATH": the plan has its own layout, see
                                      spmm_plan_get_layout() */
-    const char    *objective;   /**< of metis: "vol" or "cut"; NULL: vol, but cut for very uneven
-                                     degrees in 32 parts or more, and for more than 2^22 edges in
-                                     two; of ptscotch: "cut" (NULL) */
     double         imbalance;   /**< of metis and ptscotch: allowed max / mean entries per rank;
                                      0: 1.03 */
     const char    *engine;      /**< NULL or "auto": on GPUs the fastest of the best predicted and
@@ -37,53 +38,26 @@ typedef struct {
                                      remember unless SPMM_REMEMBER=0; on CPUs the least predicted
                                      time */
     const char    *transport;   /**< NULL or "auto": the one predicted to be fastest */
+    int64_t        executes;    /**< products to come; 0: 1000.  Rows are ordered only where that
+                                     can pay in so many, and finding the fastest engine takes no
+                                     more than 5 % of what they will, or 25 % where engines are
+                                     close: few get the model's choice */
     int            deterministic; /**< nonzero: bitwise equal results from run to run on one kind of
                                        device; engines and chunks are then chosen by the model
-                                       alone.  Name engine, reorder, chunks
-                                       and levels to not depend on calibrated rates either */
-    int            profile;       /**< local unless with graph; nonzero: time the phases of every
-                                       execute (for stats) */
-    int            no_autotune;   /**< local; nonzero: choose by the model alone, measure nothing */
-    uint64_t       seed;          /**< of the partitioner */
-    const char    *reorder;       /**< order in which a rank multiplies its rows; C is not permuted.
-                                       "auto" (NULL): on GPUs "sorted" or "affinity", where that may
-                                       save more time in @p executes products than ordering costs;
-                                       "none"; "affinity" and "sorted": always */
-    int64_t        executes;      /**< products to come; 0: 1000.  Rows are ordered only where that
-                                       can pay in so many, and finding the fastest engine takes no
-                                       more than 5 % of what they will, or 25 % where engines are
-                                       close: few get the model's choice */
-    const char    *schedule;      /**< order of exchange and products, see spmm_schedule_info() and
-                                       docs/reference/schedules.md.  NULL or "auto": "overlap",
-                                       "merged" where @p reproducible asks for it */
-    int            chunks;        /**< of columns, 1, 2 or 4, in which schedule "overlap" brings and
-                                       multiplies rows.  0: on GPUs the fastest measured of one and
-                                       the two best predicted, where the plan measures; on CPUs
-                                       one */
-    int            graph; /**< nonzero: capture executes in CUDA graphs, for products so small
-                                       that launching their parts takes longer than the work; see
-                                       spmm_execute().  Needs GPUs, on several ranks transport nccl
-                                       or nccl-push, and a context without timeout_s.
-                                       Plans that profile capture nothing: spmm_plan_explain() says
-                                       so */
-    int         exact_nonfinite; /**< nonzero: where B holds Inf or NaN, C has what the entries of A
-                                       make of them.  Zero: engine cusparse may put NaN in other
-                                       rows of C */
-    spmm_type_t b_type;          /**< of B and C.  AUTO: that of A (c_type aside).  SPMM_C_64F for A
-                                       of SPMM_R_64F, SPMM_C_32F for A of SPMM_R_32F: B and C are
-                                       complex, row-major, and multiplied as they lie, as real
-                                       blocks of twice the columns; alpha and beta are real then */
-    int reproducible;   /**< nonzero: bitwise equal results for any number of ranks, partition and
+                                       alone.  Name engine, order, chunks and exchange to not
+                                       depend on calibrated rates either */
+    int reproducible; /**< nonzero: bitwise equal results for any number of ranks, partition and
                            transport, on CPUs of one kind, and on GPUs: each row is summed in the
                            order of the columns of the original A, by engine csr-cpu or csr-gpu,
                            after all rows that it needs have arrived (schedule "merged").  op T and
                            H then multiply by blocks of the transposed A and bring rows of B, not
                            sums */
-    const char *levels; /**< "flat": rows go straight to the ranks that need them; "node": once
-                                      to each other node that needs them, spread over the ranks of
-                                      both nodes, and on from rank to rank there; op T adds sums for
-                                      a row on the node that sends them.  NULL or "auto": on CPUs
-                                      what is predicted to be faster, on GPUs flat */
+    int graph;        /**< nonzero: capture executes in CUDA graphs, for products so small
+                                       that launching their parts takes longer than the work; see
+                                       spmm_execute().  Needs GPUs, on several ranks transport nccl
+                                       or nccl-push, and a context without timeout_s.
+                                       Plans that profile capture nothing: spmm_plan_explain() says
+                                       so */
     spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
                                 FP32, 32F where it is in FP64.  Half the bytes, and in C a further
                                 error of up to u |A| |B| of the entries whose row of B
@@ -91,14 +65,40 @@ typedef struct {
                                 beyond the type's range become Inf, and below its normal ones lose
                                 more.  Op N, not for reproducible plans and transport "nccl-push".
                                 AUTO: as they are */
+    int         profile;   /**< local unless with graph; nonzero: time the phases of every
+                                         execute (for stats) */
+    int         exact_nonfinite; /**< nonzero: where B holds Inf or NaN, C has what the entries of A
+                                       make of them.  Zero: engine cusparse may put NaN in other
+                                       rows of C */
+    const char *tuning; /**< "key=value,..." of what the plan else chooses, each key at most once,
+                                in any order; NULL, "", or value auto: the plan chooses.
+                                order: in which a rank multiplies its rows; C is not permuted.
+                                "none"; "affinity", "sorted".  Auto: on GPUs one of these two where
+                                it may save more time in @p executes products than ordering costs.
+                                schedule: of exchange and products, docs/reference/schedules.md.
+                                "overlap"; "merged", which is auto's where @p reproducible asks
+                                for it.
+                                chunks: of columns, 1, 2 or 4, in which schedule overlap brings and
+                                multiplies rows.  Auto: on GPUs the fastest measured of one and the
+                                two best predicted, where the plan measures; on CPUs one.
+                                exchange: "flat": rows go straight to the ranks that need them;
+                                "node": once to each other node that needs them, spread over the
+                                ranks of both nodes, and on from rank to rank there; op T adds sums
+                                for a row on the node that sends them.  Auto: on CPUs what is
+                                predicted to be faster, on GPUs flat.
+                                objective: of metis, "vol" or "cut".  Auto: vol, but cut for very
+                                uneven degrees in 32 parts or more, and for more than 2^22 edges in
+                                two.  Of ptscotch: cut alone.
+                                seed: of the partitioner, a whole number; 0.
+                                measure: "no": choose by the model alone; "yes", as auto */
 } spmm_plan_options_t;
 
 /** "Choose for me" in every field. */
 #define SPMM_PLAN_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(spmm_plan_options_t), SPMM_OP_N, SPMM_LAYOUT_AUTO, SPMM_COMPUTE_AUTO,               \
-            SPMM_TYPE_AUTO, NULL, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0,       \
-            SPMM_TYPE_AUTO, 0, NULL, SPMM_TYPE_AUTO                                                \
+            SPMM_TYPE_AUTO, SPMM_TYPE_AUTO, NULL, 0.0, NULL, NULL, 0, 0, 0, 0, SPMM_TYPE_AUTO, 0,  \
+            0, NULL                                                                                \
     }
 
 /** Prepare C = alpha * op(A) * B + beta * C for dense blocks of up to @p n columns.  Collective;

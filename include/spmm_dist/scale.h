@@ -18,15 +18,14 @@ typedef struct {
     int         ranks;          /**< how many there would be, 1 .. 16384 */
     int         ranks_per_node; /**< so many successive ones each; 0: all on one */
     const char *partition;      /**< "block", "metis"; NULL: "metis", "block" in builds without */
-    const char *objective;      /**< as in spmm_plan_options_t */
-    double      imbalance;      /**< likewise */
-    uint64_t    seed;           /**< likewise */
+    double      imbalance;      /**< as in spmm_plan_options_t */
+    const char *tuning;         /**< likewise; of its keys objective and seed alone */
 } spmm_scale_options_t;
 
 /** "Choose for me" in every field; ranks is to be set. */
 #define SPMM_SCALE_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(spmm_scale_options_t), 0, 0, NULL, NULL, 0.0, 0                                     \
+        sizeof(spmm_scale_options_t), 0, 0, NULL, 0.0, NULL                                        \
     }
 
 /** What the ways to exchange rows move in a product with op N. */

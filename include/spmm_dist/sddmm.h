@@ -40,7 +40,7 @@ typedef struct {
                                   "auto": on GPUs the one with the shortest predicted time, on CPUs
                                   csr */
     const char *transport;   /**< as in spmm_plan_options_t */
-    const char *levels;      /**< likewise */
+    const char *tuning;      /**< likewise; of its keys exchange alone */
 } spmm_sddmm_options_t;
 
 /** "Choose for me" in every field. */

@@ -78,19 +78,15 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_plan_options_t
-    integer(c_size_t) :: struct_size = 152
-    integer(c_int) :: op = 0, layout = 0, compute = 0, c_type = 0
-    type(c_ptr) :: partition = c_null_ptr, objective = c_null_ptr
+    integer(c_size_t) :: struct_size = 104
+    integer(c_int) :: op = 0, layout = 0, compute = 0, c_type = 0, b_type = 0
+    type(c_ptr) :: partition = c_null_ptr
     real(c_double) :: imbalance = 0
     type(c_ptr) :: engine = c_null_ptr, transport = c_null_ptr
-    integer(c_int) :: deterministic = 0, profile = 0, no_autotune = 0
-    integer(c_int64_t) :: seed = 0
-    type(c_ptr) :: reorder = c_null_ptr
     integer(c_int64_t) :: executes = 0
-    type(c_ptr) :: schedule = c_null_ptr
-    integer(c_int) :: chunks = 0, graph = 0, exact_nonfinite = 0, b_type = 0, reproducible = 0
-    type(c_ptr) :: levels = c_null_ptr
-    integer(c_int) :: halo_type = 0
+    integer(c_int) :: deterministic = 0, reproducible = 0, graph = 0, halo_type = 0, profile = 0, &
+      exact_nonfinite = 0
+    type(c_ptr) :: tuning = c_null_ptr
   end type
 
   type, bind(c) :: spmm_layout_info_t
@@ -134,7 +130,7 @@ module spmm_dist
   type, bind(c) :: spmm_attention_options_t
     integer(c_size_t) :: struct_size = 40
     integer(c_int) :: backward = 0
-    type(c_ptr) :: kernel = c_null_ptr, transport = c_null_ptr, levels = c_null_ptr
+    type(c_ptr) :: kernel = c_null_ptr, transport = c_null_ptr, tuning = c_null_ptr
   end type
 
   type, bind(c) :: spmm_attention_info_t
@@ -148,11 +144,11 @@ module spmm_dist
   end type
 
   type, bind(c) :: spmm_scale_options_t
-    integer(c_size_t) :: struct_size = 48
+    integer(c_size_t) :: struct_size = 40
     integer(c_int) :: ranks = 0, ranks_per_node = 0
-    type(c_ptr) :: partition = c_null_ptr, objective = c_null_ptr
+    type(c_ptr) :: partition = c_null_ptr
     real(c_double) :: imbalance = 0
-    integer(c_int64_t) :: seed = 0
+    type(c_ptr) :: tuning = c_null_ptr
   end type
 
   type, bind(c) :: spmm_scale_info_t
@@ -166,7 +162,7 @@ module spmm_dist
   type, bind(c) :: spmm_sddmm_options_t
     integer(c_size_t) :: struct_size = 40
     integer(c_int) :: s_type = 0
-    type(c_ptr) :: kernel = c_null_ptr, transport = c_null_ptr, levels = c_null_ptr
+    type(c_ptr) :: kernel = c_null_ptr, transport = c_null_ptr, tuning = c_null_ptr
   end type
 
   type, bind(c) :: spmm_sddmm_info_t
@@ -243,11 +239,6 @@ module spmm_dist
       type(spmm_component_info_t), intent(inout) :: info
     end function
     integer(c_int) function spmm_partitioner_info(index, info) bind(c)
-      import
-      integer(c_int), value :: index
-      type(spmm_component_info_t), intent(inout) :: info
-    end function
-    integer(c_int) function spmm_schedule_info(index, info) bind(c)
       import
       integer(c_int), value :: index
       type(spmm_component_info_t), intent(inout) :: info

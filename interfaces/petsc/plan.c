@@ -42,10 +42,8 @@ static PetscErrorCode read_options(Mat mat, spmmi_options_t *o)
                                  o->engine, sizeof o->engine, NULL));
     PetscCall(PetscOptionsString("-mat_spmmdist_transport", "How rows travel", NULL, "auto",
                                  o->transport, sizeof o->transport, NULL));
-    PetscCall(PetscOptionsString("-mat_spmmdist_schedule", "Order of exchange and products", NULL,
-                                 "auto", o->schedule, sizeof o->schedule, NULL));
-    PetscCall(PetscOptionsInt("-mat_spmmdist_chunks", "Of columns that travel: 1, 2, 4; 0: chosen",
-                              NULL, o->chunks, &o->chunks, NULL));
+    PetscCall(PetscOptionsString("-mat_spmmdist_tuning", "Other choices: key=value,...", NULL, "",
+                                 o->tuning, sizeof o->tuning, NULL));
     PetscCall(PetscOptionsBool("-mat_spmmdist_deterministic", "Equal results from run to run", NULL,
                                o->deterministic, &o->deterministic, NULL));
     PetscCall(PetscOptionsBoundedInt("-mat_spmmdist_columns", "Most columns of one execute", NULL,
@@ -249,8 +247,7 @@ static PetscErrorCode create_plan(spmmi_state_t *state, spmm_op_t op, PetscInt c
     options.partition     = chosen(o->partition);
     options.engine        = chosen(o->engine);
     options.transport     = chosen(o->transport);
-    options.schedule      = chosen(o->schedule);
-    options.chunks        = (int)o->chunks;
+    options.tuning        = chosen(o->tuning);
     options.deterministic = o->deterministic;
     SPMMI_CALL(state->ctx, spmm_plan_create(state->A, columns, &options, &p->plan));
     SPMMI_CALL(state->ctx, spmm_plan_get_stats(p->plan, &stats));

@@ -27,9 +27,8 @@ typedef struct {
 
 typedef struct {
     char      partition[SPMMI_NAME], engine[SPMMI_NAME], transport[SPMMI_NAME];
-    char      schedule[SPMMI_NAME]; /* "" in any of these: the library's choice */
+    char      tuning[SPMMI_NAME]; /* "" in any of these: the library's choice */
     PetscBool deterministic, read;
-    PetscInt  chunks;  /* of columns, as the plan option */
     PetscInt  columns; /* most of one plan */
 } spmmi_options_t;
 

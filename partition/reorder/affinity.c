@@ -462,8 +462,6 @@ static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, 
 }
 
 const spmm_reorderer_t spmmi_reorderer_affinity = {
-    .name        = "affinity",
-    .description = "communities by modularity, in them rows by common columns (Acc-SpMM)",
-    .built       = true,
-    .run         = run,
+    .name = "affinity",
+    .run  = run,
 };

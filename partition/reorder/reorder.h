@@ -12,8 +12,7 @@
 #include "matrix/csr.h"
 
 typedef struct {
-    const char *name, *description;
-    bool        built; /**< false: this build lacks what it needs */
+    const char *name;
     /** Not collective; the same for any number of threads.
      *  @param[in]  threads  OpenMP threads, 0: as many as OpenMP likes
      *  @param[out] order    [n_rows] old row of each new place */
@@ -28,10 +27,8 @@ extern const int                     spmmi_n_reorderers;
 #include "partition/reorder/reorderer_list.h"
 #undef SPMM_REORDERER
 
-/** The method called @p name.
- *  @return SPMM_ERR_ARGUMENT for an unknown name, with the list of known ones */
-spmm_status_t spmmi_reorderer_find(spmm_env_t *env, const char *name,
-                                   const spmm_reorderer_t **found);
+/** The method called @p name, which there is: option tuning knows the names. */
+const spmm_reorderer_t *spmmi_reorderer_find(const char *name);
 
 /** Run @p method and check that its result is a permutation.  Not collective.
  *  @param[out] order  [n_rows], see spmm_reorderer_t

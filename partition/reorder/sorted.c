@@ -233,8 +233,6 @@ static spmm_status_t run(spmm_env_t *env, const spmm_csr_t *block, int threads, 
 }
 
 const spmm_reorderer_t spmmi_reorderer_sorted = {
-    .name        = "sorted",
-    .description = "a sort by hashes of columns, then rows by common columns",
-    .built       = true,
-    .run         = run,
+    .name = "sorted",
+    .run  = run,
 };

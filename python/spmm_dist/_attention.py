@@ -3,7 +3,7 @@
 from ._arrays import empty_like, expect_place, leading, quick_key, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import encoded, ffi, fill, lib, whole
+from ._library import encoded, ffi, fill, lib, tuned, whole
 from ._matrix import Matrix
 from ._structs import AttentionInfo
 
@@ -23,20 +23,23 @@ class Attention(Resource):
     backward : bool
         Prepare `gradients`, too.
     kernel : {"auto", "rows", "windows"}
-    transport, levels : str
+    transport : str
+    tuning : str or dict
+        As of `Plan`, of its keys "exchange" alone.
     """
 
     _word = "attention plan"
 
     @collective
     def __init__(self, mask, heads, k, *, backward=False, kernel="auto", transport="auto",
-                 levels="auto"):
+                 tuning=""):
         pointer, heads, k = expect(mask, Matrix, "mask")._pointer, whole(heads), whole(k)
         options = ffi.new("spmm_attention_options_t *")
         options.struct_size = ffi.sizeof("spmm_attention_options_t")
         options.backward = bool(backward)
-        texts = [ffi.new("char[]", encoded(word)) for word in (kernel, transport, levels)]
-        options.kernel, options.transport, options.levels = texts
+        texts = [ffi.new("char[]", word) for word in
+                 (encoded(kernel), encoded(transport), tuned(tuning))]
+        options.kernel, options.transport, options.tuning = texts
         yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_attention_plan_t", lib.spmm_attention_plan_destroy,
                          (lib.spmm_attention_plan_create, pointer, heads, k, options))

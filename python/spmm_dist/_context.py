@@ -280,14 +280,14 @@ def components(kind):
 
     Parameters
     ----------
-    kind : {"engine", "transport", "partitioner", "schedule"}
+    kind : {"engine", "transport", "partitioner"}
 
     Returns
     -------
     list of ComponentInfo
     """
     functions = {name: getattr(lib, f"spmm_{name}_info")
-                 for name in ("engine", "transport", "partitioner", "schedule")}
+                 for name in ("engine", "transport", "partitioner")}
     function, found = choice(kind, functions, "kind"), []
     info = ffi.new("spmm_component_info_t *")
     info.struct_size = ffi.sizeof("spmm_component_info_t")

@@ -162,6 +162,15 @@ def encoded(value):
     return made
 
 
+def tuned(tuning):
+    """Option tuning as C takes it: a str, or a dict of its keys, whose True and False are the words
+    yes and no."""
+    if isinstance(tuning, dict):
+        tuning = ",".join(f"{key}={('no', 'yes')[value] if isinstance(value, bool) else value}"
+                          for key, value in tuning.items())
+    return encoded(tuning)
+
+
 def choice(value, names, what):
     """The constant that a word names; `names` maps words to constants."""
     try:

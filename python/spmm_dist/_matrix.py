@@ -8,7 +8,7 @@ from ._arrays import ranges, view
 from ._collective import collective, expect
 from ._context import Context, Resource
 from ._errors import ArgumentError
-from ._library import SIZES, TYPES, as_dict, encoded, ffi, fill, lib, type_name, whole
+from ._library import SIZES, TYPES, as_dict, encoded, ffi, fill, lib, tuned, type_name, whole
 from ._structs import MatrixInfo, ScaleInfo
 
 _VALUES = tuple(SIZES)[1:]
@@ -275,8 +275,7 @@ class Matrix(Resource):
         self._updates += 1
         self._context._call(lib.spmm_matrix_update_values, pointer, ffi.cast("void *", address))
 
-    def scale(self, n, ranks, *, ranks_per_node=0, partition=None, objective=None, imbalance=0.0,
-              seed=0):
+    def scale(self, n, ranks, *, ranks_per_node=0, partition=None, imbalance=0.0, tuning=""):
         """What a product would exchange among ranks that need not be there.  On one rank.
 
         Parameters
@@ -288,8 +287,8 @@ class Matrix(Resource):
         ranks_per_node : int
             So many successive ones each; 0: all on one.
         partition : {"metis", "block"}, optional
-        objective, imbalance, seed
-            as of `Plan`
+        imbalance, tuning
+            As of `Plan`, of the keys of tuning "objective" and "seed" alone.
 
         Returns
         -------
@@ -298,11 +297,11 @@ class Matrix(Resource):
         options, info = ffi.new("spmm_scale_options_t *"), ffi.new("spmm_scale_info_t *")
         options.struct_size = ffi.sizeof("spmm_scale_options_t")
         info.struct_size = ffi.sizeof("spmm_scale_info_t")
-        words = [ffi.NULL if word is None else ffi.new("char[]", encoded(word))
-                 for word in (partition, objective)]
-        options.partition, options.objective = words
+        texts = [ffi.NULL if partition is None else ffi.new("char[]", encoded(partition)),
+                 ffi.new("char[]", tuned(tuning))]
+        options.partition, options.tuning = texts
         options.ranks, options.ranks_per_node = ranks, ranks_per_node
-        options.imbalance, options.seed = imbalance, seed
+        options.imbalance = imbalance
         self._context._call(lib.spmm_matrix_scale, self._pointer, n, options, info)
         return ScaleInfo(**as_dict(info))
 

@@ -9,7 +9,7 @@ import numpy as np
 from ._arrays import empty_like, expect_place, leading, quick_key, ranges, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import TYPES, choice, encoded, ffi, fill, lib, text, type_name, whole
+from ._library import TYPES, choice, encoded, ffi, fill, lib, text, tuned, type_name, whole
 from ._matrix import Matrix
 from ._structs import LayoutInfo, PlanStats, Span
 
@@ -54,36 +54,32 @@ class Plan(Resource):
         "keep": rows stay with their ranks.  "block", "metis", "ptscotch", "auto", "one" (the first
         rank has all), "file:PATH": the plan has its own `layout`, and `scatter` and `gather` move
         blocks.
-    objective : str, optional
-        Of metis, "vol" or "cut".
     imbalance : float
         Of metis and ptscotch: allowed max / mean entries per rank; 0: 1.03.
-    engine, transport, schedule, reorder : str
-        "auto", or a name that `components` lists (reorder: "none", "affinity" or "sorted").
-    chunks : {0, 1, 2, 4}
-        Of columns, in which schedule "overlap" brings and multiplies rows; 0: the plan chooses.
+    engine, transport : str
+        "auto", or a name that `components` lists.
     executes : int
         Products to come, which pay for ordering and measuring; 0: 1000.
     deterministic : bool
         The same bits from run to run.
     reproducible : bool
         The same bits for any number of ranks, partition and transport.
-    levels : {"auto", "flat", "node"}
-        Rows go straight to ranks, or over the network once to each node and on within it.
     halo_type : dtype or str
         Rows of B travel rounded to this type: "float16" or "bfloat16" of float32, "float32" of
         float64.
     profile : bool
         Time the phases of every product, for `stats`, `timeline` and `plot`.
-    no_autotune : bool
-        Measure nothing: the models choose alone.
-    seed : int
-        Of the partitioner.
     graph : bool
         Capture products in CUDA graphs.
     exact_nonfinite : bool
         Where B holds Inf or NaN, C has what the entries of A make of them: engine "cusparse" is
         left out.
+    tuning : str or dict
+        What the plan else chooses: "key=value,..." or ``{"key": value}``.  "order" in which a rank
+        multiplies its rows: none, affinity or sorted.  "schedule": overlap or merged; "chunks" of
+        columns, 1, 2 or 4, in which overlap brings rows.  "exchange": flat, straight to the ranks,
+        or node, over the network once to each node.  "objective" of metis: vol or cut.  "seed" of
+        the partitioner.  "measure": no, the models choose alone.
 
     Raises
     ------
@@ -95,32 +91,23 @@ class Plan(Resource):
 
     @collective
     def __init__(self, A, n, *, op="n", layout="row", compute="auto", c_type="auto", b_type="auto",
-                 partition="keep", objective=None, imbalance=0.0, engine="auto",
-                 transport="auto", deterministic=False, profile=False, no_autotune=False, seed=0,
-                 reorder="auto", executes=0, schedule="auto", chunks=0, graph=False,
-                 exact_nonfinite=False, reproducible=False, levels="auto", halo_type="auto"):
+                 partition="keep", imbalance=0.0, engine="auto", transport="auto", executes=0,
+                 deterministic=False, reproducible=False, graph=False, halo_type="auto",
+                 profile=False, exact_nonfinite=False, tuning=""):
         pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
         options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
-        texts = []  # live until the call
-
-        def word(value):
-            texts.append(ffi.NULL if value is None else ffi.new("char[]", encoded(value)))
-            return texts[-1]
-
         options.op = choice(op, _OPS, "op")
         options.layout = choice(layout, _LAYOUTS, "layout")
         options.compute = choice(compute, _COMPUTES, "compute")
         options.c_type, options.b_type = TYPES[type_name(c_type)], TYPES[type_name(b_type)]
-        options.partition, options.objective = word(partition), word(objective)
-        options.engine, options.transport = word(engine), word(transport)
-        options.reorder, options.schedule = word(reorder), word(schedule)
-        options.levels, options.chunks = word(levels), chunks
+        texts = [ffi.new("char[]", word) for word in  # live until the call
+                 (encoded(partition), encoded(engine), encoded(transport), tuned(tuning))]
+        options.partition, options.engine, options.transport, options.tuning = texts
         options.halo_type = TYPES[type_name(halo_type)]
-        options.imbalance, options.seed, options.executes = imbalance, seed, executes
+        options.imbalance, options.executes = imbalance, executes
         options.deterministic, options.profile = bool(deterministic), bool(profile)
-        options.no_autotune, options.graph = bool(no_autotune), bool(graph)
-        options.exact_nonfinite = bool(exact_nonfinite)
+        options.graph, options.exact_nonfinite = bool(graph), bool(exact_nonfinite)
         options.reproducible = bool(reproducible)
         yield f"of object {A._number}"
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,

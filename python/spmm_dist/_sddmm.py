@@ -3,7 +3,7 @@
 from ._arrays import empty_like, expect_place, leading, ranges, stream_of, view
 from ._collective import REFUSED, collective, expect, product, refuse
 from ._context import Resource
-from ._library import TYPES, encoded, ffi, fill, lib, type_name, whole
+from ._library import TYPES, encoded, ffi, fill, lib, tuned, type_name, whole
 from ._matrix import Matrix
 from ._structs import SddmmInfo
 
@@ -21,20 +21,23 @@ class Sddmm(Resource):
     s_type : str or dtype
         "auto", the type of the mask; "float32" possible for 16-bit ones.
     kernel : {"auto", "csr", "rectangles", "cvse", "dense"}
-    transport, levels : str
+    transport : str
+    tuning : str or dict
+        As of `Plan`, of its keys "exchange" alone.
     """
 
     _word = "sddmm plan"
 
     @collective
     def __init__(self, mask, k, *, s_type="auto", kernel="auto", transport="auto",
-                 levels="auto"):
+                 tuning=""):
         pointer, k = expect(mask, Matrix, "mask")._pointer, whole(k)
         options = ffi.new("spmm_sddmm_options_t *")
         options.struct_size = ffi.sizeof("spmm_sddmm_options_t")
         options.s_type = TYPES[type_name(s_type)]
-        texts = [ffi.new("char[]", encoded(word)) for word in (kernel, transport, levels)]
-        options.kernel, options.transport, options.levels = texts
+        texts = [ffi.new("char[]", word) for word in
+                 (encoded(kernel), encoded(transport), tuned(tuning))]
+        options.kernel, options.transport, options.tuning = texts
         yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_sddmm_plan_t", lib.spmm_sddmm_plan_destroy,
                          (lib.spmm_sddmm_plan_create, pointer, k, options))

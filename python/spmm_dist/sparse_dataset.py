@@ -40,7 +40,7 @@ def repartitioned(A, partition="metis", **options):
     indptr, indices, data = _rows_of_square(A)
     ctx = A.context
     yield f"of object {A._number}"
-    with A.plan(1, partition=partition, no_autotune=True, **options) as plan:
+    with A.plan(1, **{"partition": partition, "tuning": "measure=no", **options}) as plan:
         order = plan.layout.C.global_row
     every = ctx.comm.allgather(order)
     owner, number = np.empty(A.shape[0], np.int64), np.empty(A.shape[0], np.int64)

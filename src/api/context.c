@@ -12,7 +12,6 @@
 #include "device/network.h"
 #include "engine/engine.h"
 #include "partition/partition.h"
-#include "plan/schedule/schedule.h"
 
 /* The tables of engines, transports, partitioners and schedules, for lists. */
 
@@ -47,15 +46,6 @@ spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info)
 spmm_status_t spmm_partitioner_info(int index, spmm_component_info_t *info)
 {
     return SPMM_DESCRIBE(spmmi_partitioners, spmmi_n_partitioners);
-}
-
-/* All are part of every build. */
-spmm_status_t spmm_schedule_info(int index, spmm_component_info_t *info)
-{
-    const bool known = index >= 0 && index < spmmi_n_schedules;
-
-    return describe(index, spmmi_n_schedules, known ? spmmi_schedules[index]->name : NULL,
-                    known ? spmmi_schedules[index]->description : NULL, 1, info);
 }
 
 #define CREATE "spmm_context_create"

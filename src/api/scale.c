@@ -6,12 +6,15 @@
 #include "api/context.h"
 #include "matrix/matrix.h"
 #include "partition/scale/scale.h"
+#include "plan/tuning_options.h"
 
 enum { MOST_RANKS = 16384 };
 
 static spmm_status_t check(spmm_env_t *env, int64_t n, const spmm_scale_options_t *given,
-                           spmm_scale_options_t *o)
+                           spmm_scale_options_t *o, spmm_tuning_options_t *tuning)
 {
+    char why[SPMM_TUNING_WHY];
+
     if (given == NULL) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
                           "the scale options are NULL: they say for how many ranks to count");
@@ -34,6 +37,9 @@ static spmm_status_t check(spmm_env_t *env, int64_t n, const spmm_scale_options_
     if (o->ranks_per_node < 0) {
         return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "ranks_per_node is %d, must be >= 0",
                           o->ranks_per_node);
+    }
+    if (!spmmi_tuning_options_read(o->tuning, SPMM_TUNING_PARTS, tuning, why)) {
+        return spmmi_fail(&env->err, SPMM_ERR_ARGUMENT, "%s", why);
     }
     if (o->partition == NULL) {
 #ifdef SPMM_HAVE_METIS
@@ -115,6 +121,7 @@ spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n, const spmm_scale_op
 {
     spmm_scale_options_t     o    = SPMM_SCALE_OPTIONS_INIT;
     spmm_scale_info_t        mine = {0};
+    spmm_tuning_options_t    tuning;
     spmm_partition_options_t part;
     spmm_env_t              *env;
     spmm_status_t            status;
@@ -125,9 +132,9 @@ spmm_status_t spmm_matrix_scale(spmm_matrix_t *A, int64_t n, const spmm_scale_op
     env = A->env;
     SPMM_TRY(spmmi_enter(env, "spmm_matrix_scale"));
     status = spmmi_matrix_need_entries(A);
-    SPMM_TRY(spmmi_agree(env, status == SPMM_OK ? check(env, n, options, &o) : status));
+    SPMM_TRY(spmmi_agree(env, status == SPMM_OK ? check(env, n, options, &o, &tuning) : status));
     part = (spmm_partition_options_t){
-        .objective = o.objective, .imbalance = o.imbalance, .seed = o.seed};
+        .objective = tuning.objective, .imbalance = o.imbalance, .seed = tuning.seed};
     mine.nodes = o.ranks_per_node > 0 ? (o.ranks - 1) / o.ranks_per_node + 1 : 1;
     status     = part_and_count(A, &o, &part, n, &mine);
     return status == SPMM_OK ? spmmi_give_info(&env->err, &mine, sizeof mine, info, "scale info")

@@ -43,9 +43,9 @@ static spmm_status_t make_parts(spmm_plan_t *plan, const spmm_plan_options_t *o,
 static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
     const spmm_nodes_t      *nodes   = &plan->env->nodes;
-    spmm_partition_options_t options = {.objective = o->objective,
+    spmm_partition_options_t options = {.objective = plan->tuning.objective,
                                         .imbalance = o->imbalance,
-                                        .seed      = o->seed,
+                                        .seed      = plan->tuning.seed,
                                         .nodes     = spmmi_nodes_have_levels(nodes) ? nodes : NULL};
     const double             start   = spmmi_now();
     spmm_matrix_t           *A       = plan->A;
@@ -70,9 +70,9 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
 }
 
 /* Which rows this rank has. */
-static spmm_status_t make_layout(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t make_layout(spmm_plan_t *plan, const spmm_plan_options_t *o, unsigned by)
 {
-    SPMM_TRY(spmmi_plan_take_options(plan, o));
+    SPMM_TRY(spmmi_plan_take_options(plan, o, by));
     enter_stage(plan, "the partition");
     return make_partition(plan, o);
 }
@@ -94,7 +94,7 @@ static spmm_status_t make_distribution(spmm_plan_t *plan, const spmm_plan_option
 
 static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    SPMM_TRY(make_layout(plan, o));
+    SPMM_TRY(make_layout(plan, o, SPMM_TUNING_PLAN));
     SPMM_TRY(spmmi_plan_count_block(plan));
     SPMM_TRY(make_distribution(plan, o));
     enter_stage(plan, "the choice of engine and schedule");
@@ -106,7 +106,7 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 /* All that SDDMM needs. */
 static spmm_status_t make_without_product(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    SPMM_TRY(make_layout(plan, o));
+    SPMM_TRY(make_layout(plan, o, SPMM_TUNING_SAMPLES));
     return make_distribution(plan, o);
 }
 

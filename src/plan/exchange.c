@@ -22,7 +22,8 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
         .halo      = &plan->exchange.halo,
         .row_bytes = row_bytes_of(plan),
         .picks     = plan->op == SPMM_OP_N && plan->layout != SPMM_LAYOUT_COL,
-        .packed    = spmmi_candidate_is_named(o->levels, "node") || spmmi_plan_rounds(plan)};
+        .packed =
+            spmmi_candidate_is_named(plan->tuning.exchange, "node") || spmmi_plan_rounds(plan)};
     spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW_ZERO(plan->choice.transports, spmmi_n_transports) == NULL) {
@@ -42,10 +43,10 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
 /* May there be two levels?  By what is equal on all ranks. */
 static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, char why[SPMM_WHY])
 {
-    const bool named = spmmi_candidate_is_named(o->levels, "node");
+    const bool named = spmmi_candidate_is_named(plan->tuning.exchange, "node");
 
     why[0] = '\0';
-    if (spmmi_candidate_is_named(o->levels, "flat")) {
+    if (spmmi_candidate_is_named(plan->tuning.exchange, "flat")) {
         (void)snprintf(why, SPMM_WHY, "is not asked for");
     } else if (o->graph != 0) {
         (void)snprintf(why, SPMM_WHY, "is not captured: leave out option graph");
@@ -74,7 +75,7 @@ static spmm_status_t predict(const spmm_plan_t *plan, const spmm_levels_t *level
 }
 
 /* Make the lists, and keep them where two levels are asked for or predicted to be faster. */
-static spmm_status_t compare_levels(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t compare_levels(spmm_plan_t *plan)
 {
     spmm_levels_choice_t    *choice = &plan->choice.levels;
     const spmm_levels_need_t need   = {.flat      = &plan->exchange.halo,
@@ -90,8 +91,8 @@ static spmm_status_t compare_levels(spmm_plan_t *plan, const spmm_plan_options_t
     SPMM_TRY(spmmi_levels_create(plan->shared, plan->exchange.transport, &need, &levels));
     plan->exchange.levels = levels; /* freed with the plan */
     status                = predict(plan, levels, choice);
-    choice->chosen =
-        spmmi_candidate_is_named(o->levels, "node") || choice->node_s < clear_gain * choice->flat_s;
+    choice->chosen        = spmmi_candidate_is_named(plan->tuning.exchange, "node") ||
+                     choice->node_s < clear_gain * choice->flat_s;
     if (status == SPMM_OK && choice->chosen) {
         status = spmmi_levels_open(levels);
         if (status == SPMM_OK) {
@@ -110,10 +111,10 @@ static spmm_status_t choose_levels(spmm_plan_t *plan, const spmm_plan_options_t 
 
     *choice = (spmm_levels_choice_t){.flat_s = NAN, .node_s = NAN};
     if (may_level(plan, o, choice->why)) {
-        return compare_levels(plan, o);
+        return compare_levels(plan);
     }
-    return spmmi_candidate_is_named(o->levels, "node")
-               ? spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "levels node %s", choice->why)
+    return spmmi_candidate_is_named(plan->tuning.exchange, "node")
+               ? spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "exchange node %s", choice->why)
                : SPMM_OK;
 }
 

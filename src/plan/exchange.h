@@ -10,7 +10,8 @@
 typedef struct {
     bool   chosen;         /**< two levels are taken */
     double flat_s, node_s; /**< of the slowest rank; NaN: not predicted */
-    char   why[SPMM_WHY]; /**< there are none: the end of a sentence that starts with "levels node";
+    char   why[SPMM_WHY];  /**< there are none: the end of a sentence that starts with "exchange
+                               node";
                                "": no reason */
 } spmm_levels_choice_t;
 

@@ -67,9 +67,9 @@ static spmm_status_t check_b_type(spmm_plan_t *plan, const spmm_plan_options_t *
 
 /* On CPUs the prediction decides: there one engine is ahead nearly always.  So it does where equal
  * bits are asked for, which times that vary must not take away. */
-static bool may_measure(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+static bool may_measure(const spmm_plan_t *plan)
 {
-    return o->no_autotune == 0 && !plan->deterministic &&
+    return plan->tuning.measure == NULL && !plan->deterministic &&
            (plan->device->kind != SPMM_DEVICE_CPU || plan->env->measures_on_cpu);
 }
 
@@ -117,7 +117,7 @@ static spmm_status_t check_options(spmm_plan_t *plan, const spmm_plan_options_t 
                           plan->n);
     }
     plan->n *= plan->b_parts;
-    plan->measures = may_measure(plan, o);
+    plan->measures = may_measure(plan);
     return check_compute(plan);
 }
 
@@ -145,49 +145,27 @@ static spmm_status_t check_halo_type(const spmm_plan_t *plan, const spmm_plan_op
                        : spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "halo_type %s", why);
 }
 
-/* @p words: all but auto, up to a NULL. */
-static bool is_one_of(const char *name, const char *const words[])
+static spmm_status_t read_tuning(spmm_plan_t *plan, const spmm_plan_options_t *o, unsigned by)
 {
-    bool found = spmmi_candidate_is_auto(name);
+    char why[SPMM_TUNING_WHY];
 
-    for (int k = 0; words[k] != NULL && !found; k++) {
-        found = strcmp(name, words[k]) == 0;
-    }
-    return found;
+    return spmmi_tuning_options_read(o->tuning, by, &plan->tuning, why)
+               ? SPMM_OK
+               : spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "%s", why);
 }
 
-static spmm_status_t check_words(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t check(spmm_plan_t *plan, const spmm_plan_options_t *o, unsigned by)
 {
-    static const char *const levels[] = {"flat", "node", NULL};
-    spmm_error_t            *err      = &plan->env->err;
-
-    if (!spmmi_candidate_is_auto(o->schedule) && spmmi_schedule_find(o->schedule) == NULL) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "there is no schedule \"%.60s\"; spmm_dist --list-schedules prints all",
-                          o->schedule);
-    }
-    if (o->chunks != 0 && o->chunks != 1 && o->chunks != 2 && o->chunks != SPMM_MOST_CHUNKS) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT, "chunks %d: must be 1, 2 or 4, or 0 (choose)",
-                          o->chunks);
-    }
-    if (!is_one_of(o->levels, levels)) {
-        return spmmi_fail(err, SPMM_ERR_ARGUMENT,
-                          "there are no levels \"%.60s\"; there are flat, node, and auto",
-                          o->levels);
-    }
-    return SPMM_OK;
-}
-
-static spmm_status_t check(spmm_plan_t *plan, const spmm_plan_options_t *o)
-{
+    SPMM_TRY(read_tuning(plan, o, by));
     SPMM_TRY(check_options(plan, o));
-    SPMM_TRY(check_words(plan, o));
     return check_halo_type(plan, o);
 }
 
 /* Ranks that plan different products would wait for each other for ever: find out at once. */
 static spmm_status_t compare(const spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
+    const spmm_tuning_options_t *t = &plan->tuning;
+
     return SPMM_COMPARE(
         plan->env, "a plan", SPMM_OK, spmmi_whole("n", plan->n),
         spmmi_whole("type of A", plan->ab_type), spmmi_whole("c_type", plan->c_type),
@@ -195,20 +173,20 @@ static spmm_status_t compare(const spmm_plan_t *plan, const spmm_plan_options_t 
         spmmi_whole("parts of b_type", plan->b_parts), spmmi_whole("layout", plan->layout),
         spmmi_whole("compute", plan->compute), spmmi_whole("reproducible", plan->reproducible),
         spmmi_whole("deterministic", plan->deterministic),
-        spmmi_whole("exact_nonfinite", plan->exact_nonfinite),
-        spmmi_whole("seed", (int64_t)o->seed), spmmi_whole("executes", o->executes),
+        spmmi_whole("exact_nonfinite", plan->exact_nonfinite), spmmi_whole("executes", o->executes),
         spmmi_whole("graph", o->graph),
         spmmi_whole("profile with graph", o->graph != 0 && plan->profile),
         spmmi_real("imbalance", o->imbalance), spmmi_text("partition", o->partition),
-        spmmi_text("objective", o->objective), spmmi_text("engine", o->engine),
-        spmmi_text("transport", o->transport), spmmi_text("reorder", o->reorder),
-        spmmi_text("schedule", o->schedule), spmmi_whole("chunks", o->chunks),
-        spmmi_text("levels", o->levels), spmmi_whole("halo_type", o->halo_type));
+        spmmi_text("engine", o->engine), spmmi_text("transport", o->transport),
+        spmmi_text("order", t->order), spmmi_text("schedule", t->schedule),
+        spmmi_text("chunks", t->chunks), spmmi_text("exchange", t->exchange),
+        spmmi_text("objective", t->objective), spmmi_whole("seed", (int64_t)t->seed),
+        spmmi_text("measure", t->measure), spmmi_whole("halo_type", o->halo_type));
 }
 
-spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o)
+spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o, unsigned by)
 {
-    SPMM_TRY(spmmi_agree(plan->env, check(plan, o)));
+    SPMM_TRY(spmmi_agree(plan->env, check(plan, o, by)));
     SPMM_TRY(compare(plan, o));
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;

@@ -6,7 +6,8 @@
 #include "spmm_dist/plan.h"
 
 /** Resolve what the caller left open into the plan's own fields, and refuse what cannot be, or what
- *  ranks ask for differently.  Collective, agreed. */
-spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o);
+ *  ranks ask for differently.  Collective, agreed.
+ *  @param[in] by  the call, as in spmmi_tuning_options_read() */
+spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options_t *o, unsigned by);
 
 #endif /* SPMM_PLAN_OPTIONS_H */

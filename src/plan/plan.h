@@ -25,6 +25,7 @@
 #include "plan/marks.h"
 #include "plan/product/edge.h"
 #include "plan/product/rows.h"
+#include "plan/tuning_options.h"
 #include "plan/values/new_values.h"
 #include "spmm_dist/plan.h"
 
@@ -50,7 +51,8 @@ struct spmm_plan {
     size_t         sent_size; /**< bytes of an element that travels */
     spmm_compute_t compute;
     bool           deterministic, profile, exact_nonfinite, reproducible;
-    bool           measures; /**< engines of this rank are chosen by times */
+    spmm_tuning_options_t tuning;
+    bool                  measures; /**< engines of this rank are chosen by times */
 
     /** Op T and H of a reproducible plan: to the plan, and so with op N, the rows of A are those of
      *  the transposed A. */

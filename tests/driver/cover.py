@@ -24,8 +24,8 @@ import time
 import harness
 
 GENERATED = ["rmat:scale=20,degree=16", "stencil27:nx=100,ny=100,nz=100"]
-SCHEDULES = {"overlap": ["--schedule", "overlap", "--chunks", "1"], "chunks": ["--chunks", "4"],
-             "merged": ["--schedule", "merged"]}
+SCHEDULES = {"overlap": ("--tuning", "schedule=overlap,chunks=1"),
+             "chunks": ("--tuning", "chunks=4"), "merged": ("--tuning", "schedule=merged")}
 
 
 def pairwise(levels):

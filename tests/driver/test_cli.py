@@ -39,10 +39,11 @@ class Usage(unittest.TestCase):
         self.refused(*SMALL, "--timeout", "-1", says="--timeout")
 
     def test_words_are_known(self):
-        for option in ("--type", "--compute", "--op", "--layout", "--device", "--objective"):
+        for option in ("--type", "--compute", "--op", "--layout", "--device"):
             self.refused(*SMALL, option, "64F", says=option)
-        for option in ("--engine", "--transport", "--partition"):
+        for option in ("--engine", "--transport", "--partition", "--tuning"):
             self.refused(*SMALL, option, "nonesuch", says="nonesuch")
+        self.refused(*SMALL, "--tuning", "chunks=3", says="chunks takes auto, 1, 2, 4, not \"3\"")
 
     def test_options_are_known(self):
         self.refused(*SMALL, "--nonesuch", says="--nonesuch")
@@ -62,7 +63,7 @@ class Usage(unittest.TestCase):
             self.refused(*option, *pair, says=f"--convert takes no {found}, ")
         for option in (("--matrix", "a.mtx"), ("--verify",), pair):
             self.refused("--doctor", *option, says=f"--doctor takes no {option[0]}, ")
-        for option in (("--op", "t"), ("--verify",), ("--levels", "node"), ("--iterations", "1")):
+        for option in (("--op", "t"), ("--verify",), ("--executes", "5"), ("--iterations", "1")):
             self.refused(*SMALL[:2], "--scale", "8", *option,
                          says=f"--scale takes no {option[0]}, ")
 
@@ -182,13 +183,13 @@ class About(unittest.TestCase):
 
     def test_lists_on_one_rank_only(self):
         for option, name in (("--list-engines", "csr-cpu"), ("--list-transports", "mpi-host"),
-                             ("--list-partitioners", "block"), ("--list-schedules", "overlap")):
+                             ("--list-partitioners", "block")):
             result = harness.run(option, ranks=3)
             self.assertEqual((result.code, result.errors), (0, []), result)
             self.assertEqual(len(re.findall(rf"^{name} ", result.out, re.M)), 1, result)
 
     def test_every_listed_name_is_known(self):
-        for kind in ("engine", "transport", "schedule"):
+        for kind in ("engine", "transport"):
             for line in harness.run(f"--list-{kind}s").out.splitlines():
                 result = harness.run(*SMALL, f"--{kind}", line.split()[0])
                 if "not in this build" in line:
@@ -200,15 +201,13 @@ class About(unittest.TestCase):
 
 class Report(unittest.TestCase):
     def test_chunks(self):
-        result = harness.run(*SMALL, "--chunks", "2", "--explain", "--verify", ranks=3)
+        result = harness.run(*SMALL, "--tuning", "chunks=2", "--explain", "--verify", ranks=3)
         self.assertEqual((result.code, result.errors), (0, []), result)
         self.assertRegex(result.out, r"\n  chunks 2 .*<- chosen\n")
         self.assertRegex(result.out, r"\nschedule +overlap, 2 chunks\n")
-        for more, words in ((["--chunks", "3"], "chunks 3: must be 1, 2 or 4"),
-                            (["--chunks", "2", "--schedule", "merged"], "does not cut")):
-            result = harness.run(*SMALL, *more, ranks=2)
-            self.assertEqual(len(result.errors), 1, result)
-            self.assertIn(words, result.errors[0])
+        result = harness.run(*SMALL, "--tuning", "chunks=2,schedule=merged", ranks=2)
+        self.assertEqual((result.code, len(result.errors)), (4, 1), result)
+        self.assertIn("does not cut", result.errors[0])
 
     def test_table(self):
         result = harness.run(*SMALL, "--verify", "--explain", ranks=3)

@@ -120,8 +120,9 @@ class OfRuns(unittest.TestCase):
     def test_nodes(self):
         """Lines between nodes, and the rows on either side of them."""
         for ranks, per_node, nodes in ((4, 2, 2), (3, 2, 2), (4, 1, 4), (2, 8, 1)):
-            root, report = self.check("--generate", "rmat:scale=8,degree=8", "--levels", "flat",
-                                      "--ranks-per-node", str(per_node), ranks=ranks)
+            root, report = self.check("--generate", "rmat:scale=8,degree=8", "--tuning",
+                                      "exchange=flat", "--ranks-per-node", str(per_node),
+                                      ranks=ranks)
             traffic = report["picture"]["traffic"]
             self.assertEqual(len([x for x in root.iter(SVG + "line") if x.get("class") == "node"]),
                              2 * (nodes - 1))
@@ -139,7 +140,7 @@ class OfRuns(unittest.TestCase):
                 self.assertEqual(flow["bytes_total"], sum(on.values()) * 64 * 8)
 
     def test_chunks(self):
-        _, report = self.check("--generate", "rmat:scale=8,degree=8", "--chunks", "2",
+        _, report = self.check("--generate", "rmat:scale=8,degree=8", "--tuning", "chunks=2",
                                ranks=2)
         self.assertEqual({s["chunk"] for mine in report["picture"]["spans"] for s in mine}, {0, 1})
 

@@ -25,7 +25,7 @@ class Ranges(unittest.TestCase):
     def test_phases(self):
         for args, phases in (([], {"pack", "local block", "halo block"}),
                              (["--op", "t"], {"unpack", "local block", "halo block"})):
-            ranges = self.listen("--schedule", "overlap", *args)
+            ranges = self.listen("--tuning", "schedule=overlap", *args)
             for stage in SET_UP:
                 self.assertEqual(ranges.count(stage), 2, stage)
             for phase in phases | {"begin exchange", "end exchange"}:

@@ -126,16 +126,16 @@ class Ways(unittest.TestCase):
         self.assertIn(": passed", result.out)
         return result.out, report
 
-    def test_levels(self):
-        flat = self.check("--levels", "flat")[1]
-        out, node = self.check("--levels", "node")
-        self.assertIn(", levels node\n", out)
+    def test_exchanges(self):
+        flat = self.check("--tuning", "exchange=flat")[1]
+        out, node = self.check("--tuning", "exchange=node")
+        self.assertIn(", exchange node\n", out)
         self.assertEqual((flat["levels"], node["levels"]), ("flat", "node"))
         self.assertLess(node["between_nodes"]["rows_total"], flat["between_nodes"]["rows_total"])
 
     def test_halo_type(self):
-        exact, half = (self.check("--type", "32f", "--levels", "flat", *more)[1]
-                       for more in ((), ("--halo-type", "16bf")))
+        flat = ("--type", "32f", "--tuning", "exchange=flat")
+        exact, half = (self.check(*flat, *more)[1] for more in ((), ("--halo-type", "16bf")))
         self.assertEqual(2 * half["between_nodes"]["bytes_total"],
                          exact["between_nodes"]["bytes_total"])
         self.assertGreater(half["verify"]["max_error"], exact["verify"]["bound"])
@@ -174,8 +174,8 @@ class ShuffledGrid(unittest.TestCase):
             self.assertEqual(report["partition"]["method"], "ptscotch")
             self.assertLessEqual(report["halo"]["rows_total"], most)
             self.assertLessEqual(report["partition"]["imbalance"], 1.04)
-        result = harness.run("--generate", matrix, "--partition", "ptscotch", "--objective", "vol",
-                             ranks=2)
+        result = harness.run("--generate", matrix, "--partition", "ptscotch", "--tuning",
+                             "objective=vol", ranks=2)
         self.assertEqual(result.code, 2, result)
         self.assertIn("has no objective vol", result.errors[0])
 

@@ -17,10 +17,10 @@ class Scale(unittest.TestCase):
             result, predicted = harness.run_json("--scale", "4", *RMAT, *nodes)
             self.assertEqual(result.code, 0, result)
             rows = {r["exchange"]: r["between_nodes"] for r in predicted["cases"][0]["rows"]}
-            for levels in ways:
-                _, counted = harness.run_json(*RMAT, *nodes, "--levels", levels, ranks=4)
+            for way in ways:
+                _, counted = harness.run_json(*RMAT, *nodes, "--tuning", f"exchange={way}", ranks=4)
                 self.assertEqual(rows[counted["levels"]], counted["between_nodes"])
-                self.assertIn(levels, ("auto", counted["levels"]))
+                self.assertIn(way, ("auto", counted["levels"]))
 
     def test_table(self):
         result, report = harness.run_json("--scale", "8,64", *RMAT, "--partition", "block")

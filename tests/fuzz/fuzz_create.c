@@ -80,7 +80,7 @@ static void compare(const spmm_matrix_t *A, const double *B, const double *C)
 static void multiply(spmm_matrix_t *A, uint8_t choice)
 {
     static const char *const engines[] = {"csr-cpu", "dmma", "auto", "bittcf"};
-    static const char *const orders[]  = {"none", "affinity", "sorted"};
+    static const char *const orders[]  = {"order=none", "order=affinity", "order=sorted"};
     spmm_plan_options_t      o         = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_info_t       info      = {.struct_size = sizeof info};
     spmm_plan_t             *plan      = NULL;
@@ -91,9 +91,9 @@ static void multiply(spmm_matrix_t *A, uint8_t choice)
     if (info.cols > 1000) {
         return;
     }
-    o.engine  = engines[choice % 4];
-    o.reorder = orders[choice / 4 % 3];
-    status    = spmm_plan_create(A, N, &o, &plan);
+    o.engine = engines[choice % 4];
+    o.tuning = orders[choice / 4 % 3];
+    status   = spmm_plan_create(A, N, &o, &plan);
     spmm_fuzz_status(status, spmm_last_error(spmm_fuzz_ctx));
     if (status != SPMM_OK) {
         return;

@@ -45,8 +45,8 @@ static void run(spmm_context_t *ctx, spmm_matrix_t *A, bool again)
     cudaStream_t        stream[TURNS];
     spmm_plan_t        *plan;
 
-    o.partition   = "block";
-    o.no_autotune = 1; /* cuSPARSE, when it is tried, waits for the device once */
+    o.partition = "block";
+    o.tuning    = "measure=no"; /* cuSPARSE, when it is tried, waits for the device once */
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     fill(ctx, B, C, host);
     stream[0] = gpu_new_stream();

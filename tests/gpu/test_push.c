@@ -73,7 +73,7 @@ static void run_batch(spmm_plan_t *plan, int64_t rows, int64_t first_round, int6
 
 /* @p schedule may be NULL.  With schedule overlap in one chunk halo blocks of csr-gpu wait for
  * their rows themselves. */
-static void run(int64_t products, int64_t n, const char *engine, const char *schedule, int chunks)
+static void run(int64_t products, int64_t n, const char *engine, const char *tuning)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
@@ -85,16 +85,16 @@ static void run(int64_t products, int64_t n, const char *engine, const char *sch
 
     o.transport = "nccl-push";
     o.engine    = engine;
-    o.schedule  = schedule;
-    o.chunks    = chunks;
+    o.tuning    = tuning;
     status      = spmm_plan_create(A, N, &o, &plan);
     if (status == SPMM_OK) {
         for (int64_t round = 0; round < products; round += BATCH) {
             run_batch(plan, ROWS, round, n, B, host, versions, results);
         }
         assert_true((ctx->shared.waiting.stream != 0) ==
-                    (ctx->shared.push.waits == 0 && spmm_test_env.size > 1 && schedule != NULL &&
-                     strcmp(schedule, "overlap") == 0 && strcmp(engine, "csr-gpu") == 0));
+                    (ctx->shared.push.waits == 0 && spmm_test_env.size > 1 && tuning != NULL &&
+                     strncmp(tuning, "schedule=overlap", 16) == 0 &&
+                     strcmp(engine, "csr-gpu") == 0));
         spmm_assert_ok(spmm_plan_destroy(&plan));
         assert_true(ctx->shared.waiting.stream == 0);
     } else { /* GPUs that ranks share, or that are out of reach */
@@ -109,18 +109,16 @@ static void run(int64_t products, int64_t n, const char *engine, const char *sch
 
 static void test_schedules(void **state)
 {
-    static const struct {
-        const char *schedule;
-        int         chunks;
-    } way[] = {{"overlap", 1}, {"overlap", 2}, {"merged", 0}};
+    static const char *const way[] = {"schedule=overlap,chunks=1", "schedule=overlap,chunks=2",
+                                      "schedule=merged"};
 
     for (size_t w = 0; w < sizeof way / sizeof way[0]; w++) {
-        run(BATCH, N, "cusparse", way[w].schedule, way[w].chunks);
-        run(BATCH, 7, "cusparse", way[w].schedule, way[w].chunks);
+        run(BATCH, N, "cusparse", way[w]);
+        run(BATCH, 7, "cusparse", way[w]);
     }
     ctx->shared.push.quick_bytes = -1;
     for (size_t w = 0; w < sizeof way / sizeof way[0]; w++) {
-        run(BATCH, N, "cusparse", way[w].schedule, way[w].chunks);
+        run(BATCH, N, "cusparse", way[w]);
     }
     ctx->shared.push.quick_bytes = 0;
 }
@@ -129,9 +127,9 @@ static void test_stress(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    run(full, N, "cusparse", NULL, 0);
+    run(full, N, "cusparse", NULL);
     ctx->shared.push.quick_bytes = -1;
-    run(full, N, "cusparse", NULL, 0);
+    run(full, N, "cusparse", NULL);
     ctx->shared.push.quick_bytes = 0;
 }
 
@@ -142,11 +140,11 @@ static void test_waits(void **state)
 
     for (int quick_bytes = -1; quick_bytes <= 0; quick_bytes++) {
         ctx->shared.push.quick_bytes = quick_bytes;
-        run(full, N, "csr-gpu", "overlap", 1);
-        run(2 * BATCH, 7, "csr-gpu", "overlap", 1);
+        run(full, N, "csr-gpu", "schedule=overlap,chunks=1");
+        run(2 * BATCH, 7, "csr-gpu", "schedule=overlap,chunks=1");
     }
     ctx->shared.push.waits = -1;
-    run(2 * BATCH, N, "csr-gpu", "overlap", 1);
+    run(2 * BATCH, N, "csr-gpu", "schedule=overlap,chunks=1");
     ctx->shared.push.waits = 0;
 }
 
@@ -164,7 +162,7 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
 
     o.transport     = "nccl-push";
     o.engine        = engine;
-    o.chunks        = 1;
+    o.tuning        = "chunks=1";
     o.deterministic = 1;
     if (spmm_plan_create(A, N, &o, &plan) == SPMM_OK) {
         const spmm_operands_t x    = {.n = n, .layout = SPMM_LAYOUT_ROW, .stream = stream};
@@ -203,7 +201,7 @@ static void test_in_line(void **state)
     }
     ctx->shared.push.quick_bytes = 0;
     late_s                       = 100e-6;
-    run(2 * BATCH, N, "csr-gpu", "overlap", 1); /* blocks that wait themselves */
+    run(2 * BATCH, N, "csr-gpu", "schedule=overlap,chunks=1"); /* blocks that wait themselves */
     late_s = 0.0;
 }
 
@@ -225,7 +223,7 @@ static void test_waits_of_streams(void **state)
 
         o.transport = "nccl-push";
         o.engine    = "csr-gpu";
-        o.chunks    = 1;
+        o.tuning    = "chunks=1";
         for (int64_t e = 0; e < (int64_t)ROWS * N; e++) {
             host[e] = b_at(ROWS * (int64_t)spmm_test_env.rank + e / N, e % N, s);
         }

@@ -39,7 +39,7 @@ static void differ(int64_t n, int quick_bytes, const char *words)
     B                            = room(ROWS * LD * sizeof(float));
     C                            = room(ROWS * LD * sizeof(float));
     o.transport                  = "nccl-push";
-    o.chunks                     = 1;
+    o.tuning                     = "chunks=1";
     if (spmm_plan_create(A, N, &o, &plan) == SPMM_OK) {
         spmm_assert_ok(spmm_execute(plan, N, 1.0, B, LD, 0.0, C, LD, stream));
         if (spmm_test_env.rank == 0 && n > N) {

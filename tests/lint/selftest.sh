@@ -116,6 +116,8 @@ rejects words README.md 'Option use_fewer_ranks.'
 rejects words docs/a.md 'Engine cusparse-bell.'
 rejects words docs/a.md 'Schedule merged2.'
 rejects words bench/a/a.py '"reorder=rcm"'
+rejects words docs/a.md 'With --levels node rows cross once.'
+rejects words tools/a.c 'options.no_autotune = 1;'
 rejects words docs/a.md 'Files of binsparse.'
 rejects columns src/base/a.c "/* $(printf '%98s' x) */"
 rejects columns scripts/a.sh "# $(printf '%99s' x)"

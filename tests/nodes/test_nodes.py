@@ -92,10 +92,10 @@ class Good(Case):
                 with self.subTest(transport=transport, partition=partition, levels=levels):
                     text = self.run_driver(
                         "--matrix", BIPS, "--transport", transport, "--partition", partition,
-                        "--op", op, "--levels", levels, "--iterations", "2", "--verify", "--device",
-                        "cpu")
+                        "--op", op, "--tuning", f"exchange={levels}", "--iterations", "2",
+                        "--verify", "--device", "cpu")
                     self.assertIn(": passed", text)
-                    self.assertIn(f", levels {levels}\n", text)
+                    self.assertIn(f", exchange {levels}\n", text)
 
     def run_program(self, name, test, seconds=180, **shape):
         """A test of tests/dist, which compares with FP64 references of its own."""
@@ -132,7 +132,7 @@ class Good(Case):
                               partition=partition, chunks=chunks):
                 self.assertIn(": passed", self.run_driver(
                     "--matrix", BIPS, "--op", op, "--type", kind, "--layout", layout,
-                    "--partition", partition, "--chunks", chunks, "--levels", levels,
+                    "--partition", partition, "--tuning", f"chunks={chunks},exchange={levels}",
                     "--iterations", "2", "--verify", "--device", "cpu", count=count, ranks=ranks))
 
     def test_slow_network(self):

@@ -99,7 +99,7 @@ def test_sparse_objects(gpu, library):
 def test_streams(gpu, library):
     """Products come in the order of the stream: B is made on it late, C is read on it."""
     given, B, expected, terms = case(gpu, n=512)
-    plan = Matrix.from_csr(gpu, given).plan(512, no_autotune=True)
+    plan = Matrix.from_csr(gpu, given).plan(512, tuning="measure=no")
     target = on_gpu(B, library)
     late = on_gpu(np.zeros_like(B), library)
     out = on_gpu(np.zeros((40, 512)), library)

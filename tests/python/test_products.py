@@ -14,27 +14,34 @@ PARTITIONS = ["keep", "keep", "block", "auto"] + [
 COMPLEX = {"float64": "complex128", "float32": "complex64"}
 
 
+def encode(tuning):
+    """A dict as the text that C takes."""
+    return ",".join(f"{k}={'yes' if v is True else 'no' if v is False else v}"
+                    for k, v in tuning.items())
+
+
 def options_of(rng, dtype):
     """Random options, the same on all ranks, and the types of B and C."""
     pick = rng.choice
     options = {
         "op": str(pick(["n", "t", "h"])), "layout": str(pick(["row", "col"])),
         "partition": str(pick(PARTITIONS)), "imbalance": float(pick([0.0, 1.1])),
-        "reorder": str(pick(["auto", "none", "affinity", "sorted"])),
         "transport": str(pick(["auto", "mpi-host"])), "engine": str(pick(["auto", "csr-cpu"])),
         "compute": str(pick(["auto", "64f" if dtype in ("float64", "complex128") else "32f"])),
-        "executes": int(pick([0, 5])), "seed": int(rng.integers(100)),
+        "executes": int(pick([0, 5])),
         "deterministic": bool(pick([0, 1])), "profile": bool(pick([0, 1])),
-        "no_autotune": bool(pick([0, 1])),
-        "exact_nonfinite": bool(pick([0, 1])), "graph": False,
-        "objective": None}
+        "exact_nonfinite": bool(pick([0, 1])), "graph": False}
     schedules = ["auto", "overlap"]
     if options["op"] == "n" and options["layout"] == "row":
         schedules.append("merged")
-    options["schedule"] = str(pick(schedules))
-    options["chunks"] = 0 if options["schedule"] == "merged" else int(pick([0, 1, 2, 4]))
+    tuning = {"order": str(pick(["auto", "none", "affinity", "sorted"])),
+              "schedule": str(pick(schedules)), "chunks": str(pick(["auto", 1, 2, 4])),
+              "seed": int(rng.integers(100)), "measure": bool(pick([0, 1]))}
+    if tuning["schedule"] == "merged":
+        tuning["chunks"] = "auto"
     if options["partition"] == "metis":
-        options["objective"] = str(pick(["vol", "cut"]))
+        tuning["objective"] = str(pick(["vol", "cut"]))
+    options["tuning"] = tuning if pick([0, 1]) else encode(tuning)
     of_b = of_c = dtype
     if dtype in COMPLEX and options["layout"] == "row" and pick([0, 0, 1]):
         of_b = of_c = options["b_type"] = COMPLEX[dtype]
@@ -219,12 +226,14 @@ def test_scale(ctx):
     assert found.node_between.rows <= found.flat_between.rows
     with pytest.raises(ValueError, match="ranks"):
         A.scale(8, 0)
+    with pytest.raises(ValueError, match="there is objective seed"):
+        A.scale(8, 4, tuning={"chunks": 2})
 
 
 def test_report(ctx):
     """stats, timeline, traffic, explain and plot belong together."""
     A = Matrix.generate(ctx, "stencil9:nx=12,ny=12")
-    plan = A.plan(4, profile=True, engine="csr-cpu", schedule="overlap")
+    plan = A.plan(4, profile=True, engine="csr-cpu", tuning="schedule=overlap")
     assert plan.timeline() == []
     plan.execute(np.ones((A.info.local_cols, 4)))
     stats = plan.stats

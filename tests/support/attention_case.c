@@ -79,7 +79,7 @@ spmm_attention_plan_t *make_attention(const masked_t *m, const case_t *c, int ba
 
     o.kernel   = c->kernel;
     o.backward = backward;
-    o.levels   = test_context_levels();
+    o.tuning   = test_context_tuning(NULL);
     spmm_assert_ok(spmm_attention_plan_create(m->A, c->heads, c->k, &o, &plan));
     return plan;
 }

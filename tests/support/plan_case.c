@@ -159,7 +159,7 @@ static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const v
                             "type %d C %d beta %g %s %s %s)\n",
                             (long long)g, (long long)j, creal(got), cimag(got), re.sum, im.sum,
                             (int)p->op, (int)p->layout, (int)p->type, (int)p->c_type,
-                            creal(p->beta), p->partition, p->schedule, p->transport);
+                            creal(p->beta), p->partition, p->tuning, p->transport);
                 fail();
             }
         }
@@ -303,13 +303,10 @@ static void plan_and_run(const shape_t *s, const product_t *p)
     o.b_type       = p->b_type;
     o.partition    = p->partition;
     o.engine       = p->engine;
-    o.reorder      = p->reorder;
-    o.schedule     = p->schedule;
-    o.chunks       = p->chunks;
     o.profile      = p->n % 2 == 0;
     o.reproducible = p->reproducible;
     o.transport    = p->transport;
-    o.levels       = test_context_levels();
+    o.tuning       = test_context_tuning(p->tuning);
     A              = create(&first, p);
     status         = spmm_plan_create(A, p->planned_n, &o, &plan);
     if (p->transport != NULL && status == SPMM_ERR_UNSUPPORTED) {

@@ -34,9 +34,7 @@ typedef struct {
     int64_t        n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
     double complex alpha, beta;       /**< with imaginary parts by spmm_execute_scaled() */
     const char    *engine;            /**< NULL: the plan chooses */
-    const char    *reorder;           /**< likewise */
-    const char    *schedule;          /**< likewise */
-    int            chunks;            /**< 0: likewise */
+    const char    *tuning;            /**< likewise; the plan option */
     const char    *transport;         /**< likewise; one that refuses to be used passes */
     values_t       values;
     int64_t        inner; /**< rows of B, by check_plan() */

@@ -207,7 +207,7 @@ static void plan_and_run(const masked_t *m, const sampled_t *s)
 
     o.s_type = s->s_type;
     o.kernel = s->kernel;
-    o.levels = test_context_levels();
+    o.tuning = test_context_tuning(NULL);
     spmm_assert_ok(spmm_sddmm_plan_create(m->A, s->planned_k, &o, &plan));
     run_once(m, s, plan);
     narrow.k    = 1;

@@ -10,9 +10,14 @@ static int ranks_per_node(void)
     return value == NULL ? 0 : atoi(value);
 }
 
-const char *test_context_levels(void)
+const char *test_context_tuning(const char *tuning)
 {
-    return ranks_per_node() > 0 ? "node" : NULL;
+    static char text[200];
+    const bool  node = ranks_per_node() > 0, more = tuning != NULL && tuning[0] != '\0';
+
+    (void)snprintf(text, sizeof text, "%s%s%s", more ? tuning : "", node && more ? "," : "",
+                   node ? "exchange=node" : "");
+    return text;
 }
 
 void test_context_open(spmm_context_t **ctx)

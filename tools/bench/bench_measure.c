@@ -80,10 +80,9 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
     options.deterministic = bench->options.deterministic;
     options.executes      = bench->options.executes;
     /* The yardstick multiplies the matrix as its user has it. */
-    options.reorder     = strcmp(row->chosen, "cusparse") == 0 ? "none" : bench->options.reorder;
-    options.no_autotune = bench->options.no_autotune;
-    status              = spmm_plan_create(A, row->n, &options, &plan);
-    row->build_seconds  = host_seconds() - begin;
+    options.tuning = strcmp(row->chosen, "cusparse") == 0 ? "order=none" : bench->options.tuning;
+    status         = spmm_plan_create(A, row->n, &options, &plan);
+    row->build_seconds = host_seconds() - begin;
     if (status == SPMM_ERR_UNSUPPORTED) {
         (void)fprintf(stderr, "spmm_bench: skipped: %s\n", spmm_last_error(bench->ctx));
         return BENCH_GOOD;

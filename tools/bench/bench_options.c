@@ -8,6 +8,7 @@
 
 #include "base/scalar.h"
 #include "driver_parse.h"
+#include "plan/tuning_options.h"
 
 static int usage(driver_job_t *job, const char *option, const char *text)
 {
@@ -139,14 +140,13 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
         {"check", 0, DRIVER_INT, .to = &o->check, .least = 1, .most = INT64_MAX},
         {"seed", 0, DRIVER_SEED, .to = &o->seed},
-        {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
+        {"tuning", 0, DRIVER_CALL, .to = &o->tuning, .call = driver_parse_tuning},
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"out", 0, DRIVER_NAME, .to = &o->out},
         {"note", 0, DRIVER_NAME, .to = &o->note},
         {"no-yardstick", 0, DRIVER_FLAG, .to = &o->no_yardstick},
         {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
-        {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
         {"help", 'h', DRIVER_FLAG, .to = &o->help},
         {.name = NULL},
     };
@@ -192,7 +192,10 @@ void bench_print_help(FILE *out)
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
-        "  --reorder METHOD     order of rows: auto, none, affinity or sorted [auto]\n"
+        "  --tuning KEY=VALUE,...  as the option of plans:\n");
+    spmmi_tuning_options_help(out, 23);
+    (void)fprintf(
+        out,
         "  --executes K         products that will follow; bounds the tuning by auto [1000]\n"
         "  --iterations K       timed products, the median counts [20]\n"
         "  --warmup K           products before them [3]\n"
@@ -200,7 +203,6 @@ void bench_print_help(FILE *out)
         "  --also-rotate        time again with other B and C in every product, over twice L2 in\n"
         "                       all, in a column of its own\n"
         "  --deterministic      bitwise equal results from run to run\n"
-        "  --no-autotune        engine auto chooses by the cost model, and measures nothing\n"
         "  --seed S             of generated matrices and dense blocks [1]\n"
         "  --out FILE           the same rows as tab-separated values, when all are measured\n"
         "  --note TEXT          a first line of the header\n"

@@ -40,11 +40,11 @@ typedef struct {
     int64_t        check;     /**< multiplications of the reference, at most */
     bool        also_rotate;  /**< a second timing of each product, with other B and C each time */
     bool        no_yardstick; /**< cusparse runs only where engine[] has it */
-    bool        deterministic, no_autotune, help;
+    bool        deterministic, help;
     uint64_t    seed;
     const char *out, *note; /**< NULL: none */
-    const char *reorder;    /**< as the plan option; NULL: auto */
-    int64_t     executes;   /**< as the plan option */
+    const char *tuning;     /**< as the plan option */
+    int64_t     executes;   /**< likewise */
 } bench_options_t;
 
 /** @return BENCH_GOOD or, after a sentence on stderr, BENCH_USAGE or BENCH_OTHER */

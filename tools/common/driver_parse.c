@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/tuning_options.h"
+
 int driver_parse_word(driver_job_t *job, const char *option, const char *text,
                       const tool_word_t *words, int *value)
 {
@@ -84,6 +86,17 @@ static int parse_real(driver_job_t *job, const char *option, const char *text, d
                            option, least, text);
     }
     return DRIVER_GOOD;
+}
+
+int driver_parse_tuning(driver_job_t *job, const char *text, void *to)
+{
+    spmm_tuning_options_t tuning;
+    char                  why[SPMM_TUNING_WHY];
+
+    *(const char **)to = text;
+    return spmmi_tuning_options_read(text, SPMM_TUNING_PLAN, &tuning, why)
+               ? DRIVER_GOOD
+               : driver_fail(job, DRIVER_USAGE, "--%s; see --help", why);
 }
 
 /** The tables of getopt_long(). */

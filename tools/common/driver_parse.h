@@ -14,6 +14,10 @@ int driver_parse_word(driver_job_t *job, const char *option, const char *text,
 int driver_parse_int(driver_job_t *job, const char *option, const char *text, int64_t least,
                      int64_t most, int64_t *value);
 
+/** Of DRIVER_CALL: option tuning of a plan, checked and kept as it is.
+ *  @param[out] to  const char * */
+int driver_parse_tuning(driver_job_t *job, const char *text, void *to);
+
 /** What an option's value is. */
 typedef enum {
     DRIVER_FLAG, /**< none: to bool, which becomes true */

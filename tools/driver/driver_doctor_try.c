@@ -22,10 +22,10 @@ static spmm_status_t try_transport(driver_run_t *run, driver_options_t *options,
     spmm_plan_options_t plan   = SPMM_PLAN_OPTIONS_INIT;
     spmm_status_t       status = SPMM_OK;
 
-    plan.transport   = options->transport;
-    plan.no_autotune = 1;
-    plan.profile     = 1;
-    status           = spmm_plan_create(run->A, WIDE, &plan, &run->plan); /* alike on all ranks */
+    plan.transport = options->transport;
+    plan.tuning    = "measure=no";
+    plan.profile   = 1;
+    status         = spmm_plan_create(run->A, WIDE, &plan, &run->plan); /* alike on all ranks */
     if (status != SPMM_OK) {
         return status;
     }

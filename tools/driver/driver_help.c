@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_options.h"
+#include "plan/tuning_options.h"
 
 static const char help_input[] =
     "Usage: mpirun -n RANKS spmm_dist --matrix FILE [option...]\n"
@@ -7,7 +8,7 @@ static const char help_input[] =
     "  or:  mpirun -n RANKS spmm_dist --convert IN OUT [--type TYPE] [--seed S]\n"
     "  or:  mpirun -n RANKS spmm_dist --doctor [--json FILE]\n"
     "  or:  spmm_dist --scale P,P,... --matrix FILE | --generate SPEC [option...]\n"
-    "  or:  spmm_dist --list-engines|--list-transports|--list-partitioners|--list-schedules\n"
+    "  or:  spmm_dist --list-engines|--list-transports|--list-partitioners\n"
     "\n"
     "Multiply a sparse matrix A, distributed by rows, by a random dense block B:\n"
     "C = alpha * op(A) * B + beta * C.  Print what was chosen and how long it took.\n"
@@ -49,20 +50,12 @@ static const char help_plan[] =
     "  -x, --transport NAME     how halo rows travel, see --list-transports\n"
     "  -p, --partition METHOD   keep, block, metis, ptscotch, one or file:PATH, see\n"
     "                             --list-partitioners\n"
-    "      --objective vol|cut  what metis minimises: rows to send or cut entries (default:\n"
-    "                             vol; cut where metis is sooner done and no worse; ptscotch\n"
-    "                             knows only cut)\n"
     "      --imbalance X        bound for metis and ptscotch: largest / mean entries per rank\n"
     "                             (default 1.03)\n"
     "      --write-partition PATH  write the part of each row, for --partition file:PATH\n"
-    "      --reorder METHOD     order in which a rank takes its rows: none, affinity or\n"
-    "                             sorted\n"
-    "      --schedule NAME      order of exchange and products, see --list-schedules\n"
-    "      --chunks K           1, 2 or 4 chunks of columns travel one after the other (default 0: "
-    "choose)\n"
-    "      --levels NAME        flat: rows go straight to the ranks that need them; node: once to "
-    "each\n"
-    "                             node, over all its ranks, and on within it\n"
+    "      --tuning KEY=VALUE,...  the other choices of a plan; each VALUE may be auto:\n";
+
+static const char help_more[] =
     "      --halo-type TYPE     round rows of B that travel: 16f or 16bf of 32f, 32f of 64f\n"
     "      --nccl-ctas K        most thread blocks of an exchange over NCCL (default: NCCL's "
     "choice)\n"
@@ -72,7 +65,6 @@ static const char help_plan[] =
     "                             reordering (default 1000)\n"
     "      --deterministic      bitwise equal results from run to run\n"
     "      --reproducible       bitwise equal results for any number of ranks\n"
-    "      --no-autotune        choose by the cost model, measure nothing\n"
     "      --exact-nonfinite    leave out engines that multiply padding, which spreads Inf and NaN "
     "of B\n"
     "      --graph              capture executes in CUDA graphs, for small problems; phases are "
@@ -106,5 +98,7 @@ void driver_print_help(FILE *out)
 {
     (void)fputs(help_input, out);
     (void)fputs(help_plan, out);
+    spmmi_tuning_options_help(out, 29);
+    (void)fputs(help_more, out);
     (void)fputs(help_run, out);
 }

@@ -39,17 +39,6 @@ spmm_compute_t driver_compute_resolve(const driver_options_t *options)
                                                                       : SPMM_COMPUTE_32F;
 }
 
-/* One of two words, kept as it is. */
-static int parse_objective(driver_job_t *job, const char *text, void *to)
-{
-    static const tool_word_t objectives[] = {{"vol", 0}, {"cut", 1}, {NULL, 0}};
-
-    int word = 0;
-
-    *(const char **)to = text;
-    return driver_parse_word(job, "objective", text, objectives, &word);
-}
-
 /* "16,64,256" */
 static int parse_scale(driver_job_t *job, const char *text, void *to)
 {
@@ -122,9 +111,6 @@ static int check_run(driver_job_t *job, const driver_options_t *o)
     if (code == DRIVER_GOOD && strcmp(o->partition, "keep") != 0) {
         code = check_name(job, "partition", o->partition, spmm_partitioner_info);
     }
-    if (code == DRIVER_GOOD) {
-        code = check_name(job, "schedule", o->schedule, spmm_schedule_info);
-    }
     return code;
 }
 
@@ -142,7 +128,7 @@ static int check_heeded(driver_job_t *job, const driver_options_t *o,
         heeded = "convert,type,seed,device,timeout,progress";
     } else if (o->action == DRIVER_RUN && o->scale.n > 0) {
         action = "scale";
-        heeded = "scale,matrix,generate,seed,columns,type,partition,objective,imbalance,"
+        heeded = "scale,matrix,generate,seed,columns,type,partition,imbalance,tuning,"
                  "ranks-per-node,json";
     }
     for (int k = 0; action != NULL && options[k].name != NULL; k++) {
@@ -174,13 +160,9 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"engine", 'e', DRIVER_NAME, .to = &o->engine},
         {"transport", 'x', DRIVER_NAME, .to = &o->transport},
         {"partition", 'p', DRIVER_NAME, .to = &o->partition},
-        {"objective", 0, DRIVER_CALL, .to = &o->objective, .call = parse_objective},
         {"imbalance", 0, DRIVER_REAL, .to = &o->imbalance, .from = 1.0},
         {"write-partition", 0, DRIVER_NAME, .to = &o->write_partition},
-        {"reorder", 0, DRIVER_NAME, .to = &o->reorder},
-        {"schedule", 0, DRIVER_NAME, .to = &o->schedule},
-        {"chunks", 0, DRIVER_INT, .to = &o->chunks, .most = 4},
-        {"levels", 0, DRIVER_NAME, .to = &o->levels},
+        {"tuning", 0, DRIVER_CALL, .to = &o->tuning, .call = driver_parse_tuning},
         {"halo-type", 0, DRIVER_WORD, .to = &o->halo_type, .words = tool_types},
         {"nccl-ctas", 0, DRIVER_INT, .to = &o->nccl_ctas, .most = 64},
         {"ranks-per-node", 0, DRIVER_INT, .to = &o->ranks_per_node, .most = INT32_MAX},
@@ -188,7 +170,6 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"graph", 0, DRIVER_FLAG, .to = &o->graph},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
         {"reproducible", 0, DRIVER_FLAG, .to = &o->reproducible},
-        {"no-autotune", 0, DRIVER_FLAG, .to = &o->no_autotune},
         {"exact-nonfinite", 0, DRIVER_FLAG, .to = &o->exact_nonfinite},
         {"timeout", 0, DRIVER_REAL, .to = &o->timeout_s},
         {"warmup", 'w', DRIVER_INT, .to = &o->warmup, .most = 1000000},
@@ -203,7 +184,6 @@ static int read_options(driver_job_t *job, int argc, char **argv, driver_options
         {"list-engines", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_ENGINES},
         {"list-transports", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_TRANSPORTS},
         {"list-partitioners", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_PARTITIONERS},
-        {"list-schedules", 0, DRIVER_SET, .to = &o->action, .least = DRIVER_LIST_SCHEDULES},
         {"help", 'h', DRIVER_SET, .to = &o->action, .least = DRIVER_HELP},
         {"version", 'V', DRIVER_SET, .to = &o->action, .least = DRIVER_VERSION},
         {.name = NULL},

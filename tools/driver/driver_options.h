@@ -16,7 +16,6 @@ typedef enum {
     DRIVER_LIST_ENGINES,
     DRIVER_LIST_TRANSPORTS,
     DRIVER_LIST_PARTITIONERS,
-    DRIVER_LIST_SCHEDULES,
     DRIVER_DOCTOR,
     DRIVER_CONVERT
 } driver_action_t;
@@ -39,22 +38,20 @@ typedef struct {
     spmm_compute_t     compute;
     spmm_op_t          op;
     spmm_layout_t      layout;
-    const char        *levels;    /**< as the plan option */
     spmm_type_t        halo_type; /**< likewise */
     spmm_device_kind_t device;
-    const char        *engine, *partition, *objective, *transport;
-    const char        *write_partition, *reorder, *schedule, *json;
+    const char        *engine, *partition, *transport;
+    const char        *write_partition, *json;
+    const char        *tuning; /**< as the plan option */
     driver_scale_t     scale;
     int64_t            nccl_ctas;      /**< as the context option */
     int64_t            ranks_per_node; /**< likewise */
     int64_t            executes;       /**< as the plan option */
-    int64_t            chunks;         /**< likewise */
     double             imbalance, alpha, beta, timeout_s;
     int64_t            warmup, iterations;
     int64_t            pad; /**< elements added to the leading dimensions */
     uint64_t           seed;
-    bool verify, explain, deterministic, reproducible, no_autotune, exact_nonfinite, graph,
-        progress;
+    bool verify, explain, deterministic, reproducible, exact_nonfinite, graph, progress;
 } driver_options_t;
 
 /** Parse strictly.  Not collective: all ranks see the same arguments and fail alike.

@@ -139,7 +139,7 @@ static void print_plan(FILE *out, const driver_options_t *o, const driver_report
         (void)fprintf(out, ", %s for the halo block", r->halo_engine);
     }
     (void)fprintf(out, "\n%-11s %s", "transport", s->transport != NULL ? s->transport : "-");
-    (void)fprintf(out, r->context.nodes > 1 ? ", levels %s\n" : "\n", s->levels);
+    (void)fprintf(out, r->context.nodes > 1 ? ", exchange %s\n" : "\n", s->levels);
     if (s->chunks > 1) {
         (void)fprintf(out, "%-11s %s, %d chunks\n", "schedule", s->schedule, s->chunks);
     } else {

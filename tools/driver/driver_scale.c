@@ -47,9 +47,8 @@ int driver_scale(driver_run_t *run)
     driver_progress(run, "counting");
     options.ranks_per_node = o->ranks_per_node > 0 ? (int)o->ranks_per_node : DRIVER_SCALE_NODE;
     options.partition      = strcmp(o->partition, "auto") == 0 ? NULL : o->partition;
-    options.objective      = o->objective;
     options.imbalance      = o->imbalance;
-    options.seed           = o->seed;
+    options.tuning         = o->tuning;
     for (int k = 0; k < o->scale.n && code == DRIVER_GOOD; k++) {
         info[k]       = (spmm_scale_info_t){.struct_size = sizeof info[k]};
         options.ranks = (int)o->scale.ranks[k];

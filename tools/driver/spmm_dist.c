@@ -77,7 +77,6 @@ static int open_plan(driver_run_t *run)
     options.layout          = o->layout;
     options.compute         = o->compute;
     options.partition       = o->partition;
-    options.objective       = o->objective;
     options.imbalance       = o->imbalance;
     options.engine          = o->engine;
     options.transport       = o->transport;
@@ -86,13 +85,8 @@ static int open_plan(driver_run_t *run)
     options.exact_nonfinite = o->exact_nonfinite;
     options.profile         = o->graph ? 0 : 1; /* phases within a graph cannot be timed */
     options.graph           = o->graph ? 1 : 0;
-    options.no_autotune     = o->no_autotune;
-    options.seed            = o->seed;
-    options.reorder         = o->reorder;
     options.executes        = o->executes;
-    options.schedule        = o->schedule;
-    options.chunks          = (int)o->chunks;
-    options.levels          = o->levels;
+    options.tuning          = o->tuning;
     options.halo_type       = o->halo_type;
     driver_progress(run, "partitioning and building the plan");
     status = spmm_plan_create(run->A, o->columns, &options, &run->plan);
@@ -215,9 +209,6 @@ static void print_about(driver_action_t action)
         break;
     case DRIVER_LIST_PARTITIONERS:
         driver_print_components(stdout, spmm_partitioner_info);
-        break;
-    case DRIVER_LIST_SCHEDULES:
-        driver_print_components(stdout, spmm_schedule_info);
         break;
     case DRIVER_RUN:
     case DRIVER_CONVERT:

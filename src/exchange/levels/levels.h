@@ -66,7 +66,7 @@ typedef struct {
 } spmm_levels_need_t;
 
 /** Can @p transport make exchanges of two levels?  Local, the same on all ranks.
- *  @param[out] why  the end of a sentence that starts with "levels node" */
+ *  @param[out] why  the end of a sentence that starts with "exchange node" */
 bool spmmi_levels_supports(const spmm_env_t *env, const spmm_transport_ops_t *transport,
                            char why[SPMM_WHY]);
 

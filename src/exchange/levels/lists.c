@@ -392,9 +392,9 @@ static spmm_status_t place_all(spmm_levels_draft_t *d, spmm_levels_lists_t *list
     room[SPMM_ROOM_PARTS]    = room[SPMM_ROOM_OWN] + n_own;
     if (room[SPMM_ROOM_PARTS] > INT32_MAX) {
         return spmmi_fail(&d->env->err, SPMM_ERR_UNSUPPORTED,
-                          "levels node takes room for %" PRId64
+                          "exchange node takes room for %" PRId64
                           " rows on rank %d, more than 2^31 - "
-                          "1: use levels flat or more ranks",
+                          "1: use exchange flat or more ranks",
                           room[SPMM_ROOM_PARTS], d->env->rank);
     }
     for (int64_t k = 0; k < spmmi_room_rows(lists, SPMM_ROOM_TO_CROSS); k++) {

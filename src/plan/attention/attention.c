@@ -49,7 +49,7 @@ static spmm_status_t make_side(spmm_transport_shared_t *shared, spmm_matrix_t *m
 
     options.engine    = what->kernel; /* so that ranks that ask for different ones find out */
     options.transport = o->transport;
-    options.levels    = o->levels;
+    options.tuning    = o->tuning;
     SPMM_TRY(spmmi_plan_build_exchange(shared, mask, n, &options, &side->base));
     return spmmi_agree(shared->env, make_local(side, what));
 }

@@ -156,11 +156,9 @@ static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block,
 spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                  const spmm_plan_options_t *o)
 {
-    const spmm_reorderer_t *method = NULL; /* auto */
+    const char *const       order  = plan->tuning.order;
+    const spmm_reorderer_t *method = order == NULL ? NULL : spmmi_reorderer_find(order);
 
-    if (!spmmi_candidate_is_auto(o->reorder)) {
-        SPMM_TRY(spmmi_reorderer_find(plan->env, o->reorder, &method));
-    }
     SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
     SPMM_TRY(reorder_block(plan, block, c_type, method, o));
     plan->stats.reorder_s += block->reordering.seconds;

@@ -15,35 +15,35 @@ static const double clear_gain = 0.95; /* of one chunk: a longer prediction does
 static const double worth      = 1.5;  /* times the least predicted: longer ones are not measured */
 
 /* Why it may not run this plan; NULL: it may. */
-static const char *refuse(const spmm_plan_t *plan, const spmm_plan_options_t *o)
+static const char *refuse(const spmm_plan_t *plan)
 {
     const spmm_schedule_t *schedule = plan->choice.schedule;
 
     if (plan->reproducible && schedule->blockset == SPMM_BLOCKSET_SPLIT) {
         return "does not sum a row of C at once, as option reproducible asks";
     }
-    if (o->chunks > 1 && !schedule->cuts) {
-        return "does not cut the columns of B: leave out option chunks";
+    if (spmmi_tuning_options_chunks(&plan->tuning) > 1 && !schedule->cuts) {
+        return "does not cut the columns of B: leave out chunks";
     }
     return schedule->refuse == NULL ? NULL : schedule->refuse(plan);
 }
 
 /* By facts that are equal on all ranks. */
-static spmm_status_t pick_schedule(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t pick_schedule(spmm_plan_t *plan)
 {
     const char *name = plan->reproducible ? "merged" : "overlap", *why;
 
-    if (!spmmi_candidate_is_auto(o->schedule)) {
-        name = o->schedule;
+    if (plan->tuning.schedule != NULL) {
+        name = plan->tuning.schedule;
     }
     plan->choice.schedule = spmmi_schedule_find(name);
-    why                   = refuse(plan, o);
+    why                   = refuse(plan);
     return why == NULL
                ? SPMM_OK
                : spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "schedule %s %s", name, why);
 }
 
-static spmm_status_t set_up(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t set_up(spmm_plan_t *plan)
 {
     static const char *const names[SPMM_CUTS] = {"1", "2", "4"};
 
@@ -52,19 +52,18 @@ static spmm_status_t set_up(spmm_plan_t *plan, const spmm_plan_options_t *o)
         plan->choice.cuts[k].usable = true;
     }
     plan->choice.chunks = 1;
-    SPMM_TRY(pick_schedule(plan, o));
+    SPMM_TRY(pick_schedule(plan));
     SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.local));
     return spmmi_block_scan(plan->device, plan->layout, &plan->blocks.halo);
 }
 
-/* What one rank has, or asks for, counts for all. */
-static spmm_status_t find_travel(spmm_plan_t *plan, const spmm_plan_options_t *o, bool *may_measure)
+/* What one rank has counts for all. */
+static spmm_status_t find_travel(spmm_plan_t *plan)
 {
-    int any[2] = {!plan->exchange.alone, o->no_autotune != 0};
+    int any = !plan->exchange.alone;
 
-    SPMM_TRY(spmmi_allreduce(plan->env, any, 2, MPI_INT, MPI_MAX));
-    plan->choice.travels = any[0] != 0;
-    *may_measure         = any[1] == 0 && !plan->deterministic;
+    SPMM_TRY(spmmi_allreduce(plan->env, &any, 1, MPI_INT, MPI_MAX));
+    plan->choice.travels = any != 0;
     return SPMM_OK;
 }
 
@@ -149,13 +148,14 @@ static spmm_status_t try_chunks(spmm_plan_t *plan)
     return status;
 }
 
-static spmm_status_t choose_chunks(spmm_plan_t *plan, int asked, bool may_measure)
+static spmm_status_t choose_chunks(spmm_plan_t *plan)
 {
+    const int  asked  = spmmi_tuning_options_chunks(&plan->tuning);
     const bool is_cpu = plan->device->kind == SPMM_DEVICE_CPU && !plan->env->measures_on_cpu;
 
     if (asked > 0) {
         plan->choice.chunks = asked;
-    } else if (!is_cpu && may_measure) { /* without streams nothing overlaps */
+    } else if (plan->measures) { /* without streams nothing overlaps */
         SPMM_TRY(try_chunks(plan));
     } else if (!is_cpu) {
         take_predicted(plan);
@@ -166,17 +166,17 @@ static spmm_status_t choose_chunks(spmm_plan_t *plan, int asked, bool may_measur
 spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options)
 {
     const double start = spmmi_now();
-    bool         cuts, may_measure;
+    bool         cuts;
 
-    SPMM_TRY(spmmi_agree(plan->env, set_up(plan, options)));
-    SPMM_TRY(find_travel(plan, options, &may_measure));
+    SPMM_TRY(spmmi_agree(plan->env, set_up(plan)));
+    SPMM_TRY(find_travel(plan));
     cuts = plan->choice.travels && plan->choice.schedule->cuts;
     if (cuts) {
         SPMM_TRY(spmmi_plan_predict(plan, options->engine));
     }
     SPMM_TRY(spmmi_plan_make_blockset(plan, options));
     if (cuts) {
-        SPMM_TRY(choose_chunks(plan, options->chunks, may_measure));
+        SPMM_TRY(choose_chunks(plan));
     }
     spmmi_free(plan->blocks.need);
     plan->blocks.need = NULL;

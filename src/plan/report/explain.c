@@ -190,10 +190,10 @@ static void print_levels(const spmm_plan_t *plan, FILE *out)
         return;
     }
     if (choice->why[0] != '\0') {
-        (void)fprintf(out, "levels flat: node %s\n", choice->why);
+        (void)fprintf(out, "exchange flat: node %s\n", choice->why);
     } else {
         (void)fprintf(out,
-                      "levels %s: an exchange is predicted to take %.3g us flat, %.3g us in "
+                      "exchange %s: one is predicted to take %.3g us flat, %.3g us in "
                       "two levels\n",
                       choice->chosen ? "node" : "flat", 1e6 * choice->flat_s, 1e6 * choice->node_s);
     }

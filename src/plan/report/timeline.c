@@ -97,7 +97,7 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
     add_rows(plan, rows);
 }
 
-/* With levels node the halo plan of the plan has the rows that are packed, once for a node. */
+/* With exchange node the halo plan of the plan has the rows that are packed, once for a node. */
 static const spmm_halo_t *sent_halo(const spmm_plan_t *plan)
 {
     return plan->exchange.levels != NULL ? spmmi_levels_flat(plan->exchange.levels)

@@ -51,9 +51,8 @@ static const char *refuse(const spmm_plan_t *plan)
 }
 
 const spmm_schedule_t spmmi_schedule_merged = {
-    .name        = "merged",
-    .description = "own and halo rows in one buffer, one product with both",
-    .blockset    = SPMM_BLOCKSET_MERGED,
-    .refuse      = refuse,
-    .run         = run,
+    .name     = "merged",
+    .blockset = SPMM_BLOCKSET_MERGED,
+    .refuse   = refuse,
+    .run      = run,
 };

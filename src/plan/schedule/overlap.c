@@ -134,10 +134,9 @@ static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 }
 
 const spmm_schedule_t spmmi_schedule_overlap = {
-    .name        = "overlap",
-    .description = "local block while rows travel, then the halo block, in 1, 2 or 4 chunks",
-    .blockset    = SPMM_BLOCKSET_SPLIT,
-    .cuts        = true,
-    .in_line     = true,
-    .run         = run,
+    .name     = "overlap",
+    .blockset = SPMM_BLOCKSET_SPLIT,
+    .cuts     = true,
+    .in_line  = true,
+    .run      = run,
 };

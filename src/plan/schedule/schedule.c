@@ -7,19 +7,17 @@
 #include "plan/schedule/schedule_list.h"
 #undef SPMM_SCHEDULE
 
-const spmm_schedule_t *const spmmi_schedules[] = {
+const spmm_schedule_t *spmmi_schedule_find(const char *name)
+{
+    static const spmm_schedule_t *const all[] = {
 #define SPMM_SCHEDULE(x) &spmmi_schedule_##x,
 #include "plan/schedule/schedule_list.h"
 #undef SPMM_SCHEDULE
-};
-const int spmmi_n_schedules = (int)(sizeof spmmi_schedules / sizeof spmmi_schedules[0]);
+    };
+    int s = 0;
 
-const spmm_schedule_t *spmmi_schedule_find(const char *name)
-{
-    for (int s = 0; s < spmmi_n_schedules; s++) {
-        if (strcmp(spmmi_schedules[s]->name, name) == 0) {
-            return spmmi_schedules[s];
-        }
+    while (strcmp(all[s]->name, name) != 0) {
+        s++;
     }
-    return NULL;
+    return all[s];
 }

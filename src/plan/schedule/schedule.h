@@ -11,8 +11,7 @@
 
 typedef struct spmm_schedule spmm_schedule_t;
 struct spmm_schedule {
-    const char     *name;        /**< stable, user-visible: "overlap" */
-    const char     *description; /**< one line */
+    const char     *name; /**< stable, user-visible: "overlap" */
     spmm_blockset_t blockset;
     bool            cuts;    /**< it may cut the columns of B into chunks */
     bool            in_line; /**< all may be on the user stream, as plan/product/wait.h says */
@@ -26,10 +25,7 @@ struct spmm_schedule {
     spmm_status_t (*run)(spmm_plan_t *plan, const spmm_operands_t *x);
 };
 
-extern const spmm_schedule_t *const spmmi_schedules[];
-extern const int                    spmmi_n_schedules;
-
-/** NULL when there is none of that name. */
+/** @p name: of one that there is. */
 const spmm_schedule_t *spmmi_schedule_find(const char *name);
 
 #endif /* SPMM_PLAN_SCHEDULE_H */

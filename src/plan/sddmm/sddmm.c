@@ -76,7 +76,7 @@ static spmm_status_t make(spmm_sddmm_plan_t *plan, spmm_transport_shared_t *shar
     options.c_type    = plan->s_type;
     options.engine    = o->kernel; /* so that ranks that ask for different ones find out */
     options.transport = o->transport;
-    options.levels    = o->levels;
+    options.tuning    = o->tuning;
     SPMM_TRY(spmmi_agree(shared->env, spmmi_sampler_check(shared->device, &what)));
     SPMM_TRY(spmmi_plan_build_exchange(shared, mask, k, &options, &plan->base));
     return spmmi_agree(shared->env, make_local(plan, &what));

@@ -276,15 +276,13 @@ static void expect_error(const spmm_matrix_t *A, const char *spec,
 static void test_bad_arguments(void **state)
 {
     spmm_matrix_t *A = spmm_test_matrix(&spmm_test_rules[7], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-    const spmm_partition_options_t objective = {.objective = "volume"};
-    const spmm_partition_options_t small     = {.imbalance = 0.5};
+    const spmm_partition_options_t small = {.imbalance = 0.5};
 
     expect_error(A, "blocks", NULL, "unknown partition 'blocks': known are keep, block, metis");
     expect_error(A, "", NULL, "unknown partition ''");
     expect_error(A, "file", NULL, "file:PATH");
     expect_error(A, "file:", NULL, "file:PATH");
     expect_error(A, "block:4", NULL, "takes nothing");
-    expect_error(A, "block", &objective, "objective 'volume'");
     expect_error(A, "block", &small, "imbalance 0.5");
     spmmi_matrix_free(A);
 }

@@ -107,7 +107,7 @@ static void check(spmm_type_t type, const spmm_plan_options_t *o, double roundof
         assert_true(error > roundoff / 100.0); /* it was rounded */
         assert_int_equal(stats.within.bytes, stats.within.rows * row);
         assert_int_equal(stats.between.bytes, stats.between.rows * row);
-        assert_true(strcmp(o->levels, "node") == 0 ||
+        assert_true(strcmp(stats.levels, "node") == 0 ||
                     stats.recv_bytes == (size_t)(stats.halo_rows * row));
     }
     test_context_destroy(&plan, &A, NULL);
@@ -115,20 +115,22 @@ static void check(spmm_type_t type, const spmm_plan_options_t *o, double roundof
 
 static void test_products(void **state)
 {
+    static const char *const ways[][2] = {
+        {"schedule=overlap,chunks=1,exchange=flat", "schedule=overlap,chunks=1,exchange=node"},
+        {"schedule=overlap,chunks=2,exchange=flat", "schedule=overlap,chunks=2,exchange=node"},
+        {"schedule=merged,exchange=flat", "schedule=merged,exchange=node"}};
     const bool four = spmm_test_env.size == 4;
 
     for (int k = 0; k < 3; k++) {
         spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-        o.schedule  = k < 2 ? "overlap" : "merged";
-        o.chunks    = k < 2 ? 1 + k : 0;
-        o.levels    = "flat";
+        o.tuning    = ways[k][0];
         o.halo_type = SPMM_R_16F;
         check(SPMM_R_32F, &o, 0x1p-11);
-        o.levels    = four ? "node" : "flat";
+        o.tuning    = ways[k][four];
         o.halo_type = SPMM_R_16BF;
         check(SPMM_R_32F, &o, 0x1p-8);
-        o.levels    = "flat";
+        o.tuning    = ways[k][0];
         o.halo_type = SPMM_R_32F;
         check(SPMM_R_64F, &o, 0x1p-24);
     }

@@ -28,6 +28,7 @@ typedef struct {
     int64_t             shift; /**< elements that each block of the plan begins late */
     spmm_type_t         type, b_type, c_type;
     spmm_plan_options_t o;
+    char                tuning[100]; /**< what o.tuning is */
     double              bound;
 
     spmm_context_t *ctx;
@@ -82,6 +83,20 @@ static void draw_on_gpu(mixed_t *m)
     }
 }
 
+static void draw_tuning(mixed_t *m)
+{
+    const char *const key[]   = {"order", "schedule", "chunks", "exchange", "measure"};
+    const char *const value[] = {NAME(m, "affinity", "sorted"), NAME(m, "merged", "overlap"),
+                                 NAME(m, "1", "2", "4"), NAME(m, "node", "flat"), NAME(m, "no")};
+    size_t            used    = 0;
+
+    for (size_t k = 0; k < sizeof key / sizeof key[0]; k++) {
+        used += (size_t)snprintf(m->tuning + used, sizeof m->tuning - used, "%s%s=%s",
+                                 k > 0 ? "," : "", key[k], value[k] == NULL ? "auto" : value[k]);
+    }
+    m->o.tuning = m->tuning;
+}
+
 static void draw_options(mixed_t *m)
 {
     static const spmm_type_t halo[] = {SPMM_R_16F, SPMM_R_32F};
@@ -96,13 +111,9 @@ static void draw_options(mixed_t *m)
         o->b_type = m->type == SPMM_R_64F ? SPMM_C_64F : SPMM_C_32F;
         m->b_type = m->c_type = o->b_type;
     }
-    o->partition       = NAME(m, "block", "metis", "auto", "one", "ptscotch");
-    o->engine          = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
-    o->reorder         = NAME(m, "affinity", "sorted");
-    o->schedule        = NAME(m, "merged", "overlap");
-    o->chunks          = draw(m, 3) == 0 ? 1 << draw(m, 3) : 0;
-    o->levels          = NAME(m, "node", "flat");
-    o->no_autotune     = draw(m, 3) == 0;
+    o->partition = NAME(m, "block", "metis", "auto", "one", "ptscotch");
+    o->engine    = NAME(m, "csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
+    draw_tuning(m);
     o->halo_type       = draw(m, 6) > 0 ? SPMM_TYPE_AUTO : halo[draw(m, 2)];
     o->deterministic   = draw(m, 6) == 0;
     o->reproducible    = draw(m, 6) == 0;

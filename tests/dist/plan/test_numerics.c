@@ -163,8 +163,7 @@ static bool make_plan(const case_t *c, spmm_matrix_t *A, spmm_plan_t **plan)
     o.layout        = c->layout;
     o.compute       = c->mode->compute;
     o.deterministic = c->deterministic;
-    o.no_autotune   = 1;
-    o.reorder       = "none";
+    o.tuning        = "order=none,measure=no";
     /* Engines that multiply padding with what is not finite refuse. */
     o.exact_nonfinite = c->kind == SPOILED_B;
     status            = spmm_plan_create(A, N, &o, plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 4 */
-/** @file test_plan_levels.c  Option levels: what is taken, refused and reported.  Products in two
- *  levels are those of test_schedule.c and test_sddmm.c, run as levels. */
+/** @file test_plan_levels.c  Exchanges in one level and two: what is taken, refused and reported.
+ *  Products in two levels are those of test_schedule.c and test_sddmm.c, run as levels. */
 #include "test_context.h"
 
 #include <stdlib.h>
@@ -24,11 +24,11 @@ static void close_nodes(void)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-static spmm_status_t make(const char *levels, spmm_op_t op, spmm_plan_t **plan)
+static spmm_status_t make(const char *tuning, spmm_op_t op, spmm_plan_t **plan)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-    o.levels = levels;
+    o.tuning = tuning;
     o.op     = op;
     return spmm_plan_create(A, 3, &o, plan);
 }
@@ -69,8 +69,8 @@ static void check_counts(spmm_op_t op)
     spmm_plan_stats_t f, n;
     int64_t           rows[4], sum = 0;
 
-    spmm_assert_ok(make("flat", op, &flat));
-    spmm_assert_ok(make("node", op, &node));
+    spmm_assert_ok(make("exchange=flat", op, &flat));
+    spmm_assert_ok(make("exchange=node", op, &node));
     f = stats_of(flat);
     n = stats_of(node);
     assert_string_equal(f.levels, "flat");
@@ -89,8 +89,8 @@ static void check_counts(spmm_op_t op)
     }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
     assert_int_equal(sum, n.between.rows + n.within.rows);
-    check_explained(node, "levels node: an exchange is predicted to take ");
-    check_explained(flat, "levels flat: node is not asked for");
+    check_explained(node, "exchange node: one is predicted to take ");
+    check_explained(flat, "exchange flat: node is not asked for");
     test_context_destroy(&flat, NULL, NULL);
     test_context_destroy(&node, NULL, NULL);
 }
@@ -115,17 +115,17 @@ static void test_auto(void **state)
     if (spmm_test_env.size == 1) {
         assert_string_equal(stats_of(plan).levels, "flat");
     } else {
-        check_explained(plan, ": an exchange is predicted to take ");
+        check_explained(plan, ": one is predicted to take ");
     }
     test_context_destroy(&plan, NULL, NULL);
     close_nodes();
 }
 
-static void check_refused(const char *levels, spmm_status_t status, const char *sentence)
+static void check_refused(const char *tuning, spmm_status_t status, const char *sentence)
 {
     spmm_plan_t *plan = NULL;
 
-    assert_int_equal(make(levels, SPMM_OP_N, &plan), status);
+    assert_int_equal(make(tuning, SPMM_OP_N, &plan), status);
     assert_non_null(strstr(spmm_last_error(ctx), sentence));
     assert_null(plan);
 }
@@ -135,12 +135,10 @@ static void test_refused(void **state)
     const bool last = spmm_test_env.rank == spmm_test_env.size - 1;
 
     open_nodes(1);
-    check_refused("node", SPMM_ERR_UNSUPPORTED,
-                  "levels node needs several nodes, one at least of several ranks");
-    check_refused("both", SPMM_ERR_ARGUMENT,
-                  "there are no levels \"both\"; there are flat, node, and auto");
+    check_refused("exchange=node", SPMM_ERR_UNSUPPORTED,
+                  "exchange node needs several nodes, one at least of several ranks");
     if (spmm_test_env.size > 1) {
-        check_refused(last ? "flat" : "auto", SPMM_ERR_ARGUMENT, "levels");
+        check_refused(last ? "exchange=flat" : "exchange=auto", SPMM_ERR_ARGUMENT, "exchange");
     }
     close_nodes();
 }

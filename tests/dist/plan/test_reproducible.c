@@ -36,7 +36,7 @@ typedef struct {
     spmm_layout_t  layout;
     int64_t        n[WIDTHS];
     double complex alpha, beta;
-    const char    *partition, *transport, *schedule, *reorder;
+    const char    *partition, *transport, *tuning;
 } case_t;
 
 /** A context on some ranks. */
@@ -123,8 +123,8 @@ static case_t draw_case(int64_t number)
     c.partition = NAME(&c, "block", "metis", "ptscotch", "auto", "one");
     c.transport =
         spmm_test_on_gpu() ? NAME(&c, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
-    c.schedule = NAME(&c, "merged");
-    c.reorder  = NAME(&c, "affinity", "sorted");
+    c.tuning = NAME(&c, "schedule=merged", "order=affinity", "order=sorted",
+                    "schedule=merged,order=affinity", "order=sorted,schedule=merged");
     return c;
 }
 
@@ -268,8 +268,7 @@ static spmm_status_t make_plan(const case_t *c, int reproducible, spmm_matrix_t 
     o.b_type       = c->b_type;
     o.partition    = c->partition;
     o.transport    = c->transport;
-    o.schedule     = c->schedule;
-    o.reorder      = c->reorder;
+    o.tuning       = c->tuning;
     o.reproducible = reproducible;
     return spmm_plan_create(A, most, &o, plan);
 }
@@ -395,7 +394,7 @@ static void test_bits(void **state)
         results_t    want;
         int64_t      differ = 0;
 
-        plain.partition = plain.transport = plain.schedule = plain.reorder = NULL;
+        plain.partition = plain.transport = plain.tuning = NULL;
         spmm_assert_ok(run(&plain, &group[0], 1, &want));
         for (int p = 1; p <= size; p++) {
             const int64_t count = group[p].ctx == NULL ? 0 : compare(&c, &group[p], 1, &want);

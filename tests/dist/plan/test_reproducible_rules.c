@@ -69,10 +69,10 @@ static void test_refused(void **state)
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
     spmm_assert_ok(spmm_matrix_get_csr(A, &row_ptr, &col, &entries));
     o.reproducible = 1;
-    o.schedule     = "overlap";
+    o.tuning       = "schedule=overlap";
     assert_refused(&o, A, SPMM_ERR_UNSUPPORTED, "does not sum a row of C at once");
-    o.schedule = NULL;
-    o.engine   = "dmma";
+    o.tuning = NULL;
+    o.engine = "dmma";
     assert_refused(&o, A, SPMM_ERR_UNSUPPORTED, "sums no row for itself");
     o.engine = NULL;
     o.op     = SPMM_OP_T;

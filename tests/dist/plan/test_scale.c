@@ -39,13 +39,13 @@ static void assert_flow(const spmm_flow_t *a, const spmm_flow_t *b)
 }
 
 /* A plan of all ranks counts what was predicted for it: flat or in two levels. */
-static void check_plan(const char *spec, const char *partition, int per_node, const char *levels)
+static void check_plan(const char *spec, const char *partition, int per_node, const char *exchange)
 {
     spmm_context_t      *ctx     = open_on(spmm_test_env.comm, per_node);
     spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
     spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
     spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
-    const bool           node    = strcmp(levels, "node") == 0;
+    const bool           node    = strcmp(exchange, "node") == 0;
     spmm_scale_info_t    info;
     spmm_matrix_t       *A;
     spmm_plan_t         *plan;
@@ -53,7 +53,7 @@ static void check_plan(const char *spec, const char *partition, int per_node, co
     o.ranks          = spmm_test_env.size;
     o.ranks_per_node = per_node;
     o.partition = options.partition = partition;
-    options.levels                  = levels;
+    options.tuning                  = node ? "exchange=node" : "exchange=flat";
     info                            = count(spec, 24, &o);
     spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
     spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
@@ -227,9 +227,11 @@ static void test_refused(void **state)
         o.partition      = "keep";
         expect_refused(A, &o, SPMM_ERR_ARGUMENT, "partition 'keep' cannot be made");
         o.partition = "block";
-        o.objective = "most";
-        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "unknown partition objective 'most'");
-        o.objective = NULL;
+        o.tuning    = "objective=most";
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "objective takes auto, vol, cut, not \"most\"");
+        o.tuning = "seed=4,chunks=2";
+        expect_refused(A, &o, SPMM_ERR_ARGUMENT, "no key \"chunks\" here; there is objective seed");
+        o.tuning    = NULL;
         o.imbalance = NAN;
         expect_refused(A, &o, SPMM_ERR_ARGUMENT, "partition imbalance nan");
     }

@@ -10,11 +10,14 @@
 
 /** A way to run a product. */
 typedef struct {
-    const char *schedule;
+    const char *tuning, *schedule;
     int         chunks;
 } way_t;
 
-static const way_t ways[] = {{"overlap", 1}, {"overlap", 2}, {"overlap", 4}, {"merged", 1}};
+static const way_t ways[] = {{"schedule=overlap,chunks=1", "overlap", 1},
+                             {"chunks=2,schedule=overlap", "overlap", 2},
+                             {"schedule=overlap,chunks=4", "overlap", 4},
+                             {"schedule=merged,chunks=1", "merged", 1}};
 enum { N_WAYS = sizeof ways / sizeof ways[0], N_OVERLAP = N_WAYS - 1 };
 
 /* That of one format is for op N and row-major blocks alone. */
@@ -22,12 +25,10 @@ static void check_all(const shape_t *shape, const product_t *p)
 {
     const bool joins = p->op == SPMM_OP_N && p->layout == SPMM_LAYOUT_ROW;
 
-    assert_int_equal(spmmi_n_schedules, 2); /* all are above */
     for (int w = 0; w < (joins ? N_WAYS : N_OVERLAP); w++) {
         product_t one = *p;
 
-        one.schedule = ways[w].schedule;
-        one.chunks   = ways[w].chunks;
+        one.tuning = ways[w].tuning;
         check_plan(shape, &one);
     }
 }
@@ -88,12 +89,12 @@ static void test_engines(void **state)
                              .alpha     = 1.0,
                              .beta      = 1.0,
                              .engine    = "bittcf",
-                             .reorder   = "affinity"};
+                             .tuning    = "order=affinity"};
     product_t       half  = p;
 
-    half.engine  = NULL;
-    half.reorder = NULL;
-    half.type    = SPMM_R_16F;
+    half.engine = NULL;
+    half.tuning = NULL;
+    half.type   = SPMM_R_16F;
     check_all(&shape, &p);
     check_all(&shape, &half);
 }
@@ -145,12 +146,10 @@ static void test_cancelling_transports(void **state)
         const int before = plans_made;
 
         for (int v = 0; v < 12; v++) {
-            product_t    p   = half_product(v);
-            const way_t *way = &ways[v % (p.op == SPMM_OP_N && v < 6 ? N_WAYS : N_OVERLAP)];
+            product_t p = half_product(v);
 
             p.transport = info.name;
-            p.schedule  = way->schedule;
-            p.chunks    = way->chunks;
+            p.tuning    = ways[v % (p.op == SPMM_OP_N && v < 6 ? N_WAYS : N_OVERLAP)].tuning;
             check_plan(&full, &p);
         }
         print_message("%d plans over %s\n", plans_made - before, info.name);
@@ -300,13 +299,12 @@ static void test_rank_alone(void **state)
         spmm_plan_t        *plan;
         spmm_plan_stats_t   stats;
 
-        o.schedule = ways[w].schedule;
-        o.chunks   = ways[w].chunks;
-        o.profile  = 1;
+        o.tuning  = ways[w].tuning;
+        o.profile = 1;
         spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
         product_of_ring(plan);
         stats = stats_of(plan);
-        assert_string_equal(stats.schedule, travels ? o.schedule : "none");
+        assert_string_equal(stats.schedule, travels ? ways[w].schedule : "none");
         assert_int_equal(stats.chunks, travels ? ways[w].chunks : 1);
         assert_true(stats.total_s > 0.0 && stats.exchange_s >= 0.0 && stats.local_s >= 0.0 &&
                     stats.halo_s >= 0.0 && stats.pack_s >= 0.0);

@@ -119,22 +119,20 @@ static void multiply(spmm_op_t op, int64_t n, double scale, double beta, float C
     }
 }
 
-/* Bits are those of the engine by name, for either op; a rank measures unless it does not want to,
- * or all want equal bits. */
+/* Bits are those of the engine by name, for either op; plans measure unless they are not to, or
+ * are to have equal bits. */
 static void test_winner(void **state)
 {
-    for (int way = 0; way < 6; way++) {
-        const bool          measures = way < 2 || (way == 2 && spmm_test_env.rank > 0);
+    for (int way = 0; way < 5; way++) {
+        const bool          measures = way < 2;
         spmm_plan_options_t o = options(), named = o;
         spmm_plan_stats_t   stats;
         float               C[ROWS * N], again[ROWS * N];
 
         o.op            = way == 1 ? SPMM_OP_T : SPMM_OP_N;
-        o.no_autotune   = way == 2 && spmm_test_env.rank == 0;
-        o.deterministic = way == 3;
-        o.engine        = way == 4 ? "bittcf" : NULL;
-        o.schedule      = "overlap";
-        o.no_autotune |= way == 5;
+        o.deterministic = way == 2;
+        o.engine        = way == 3 ? "bittcf" : NULL;
+        o.tuning        = way == 4 ? "schedule=overlap,measure=no" : "schedule=overlap";
         spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
         stats = stats_of();
         multiply(o.op, N, 1.0, 0.0, C);
@@ -183,7 +181,7 @@ static void check_remembered(const char *folder)
     char               *text;
     int                 removed = 0;
 
-    o.schedule = "overlap"; /* merged has another block */
+    o.tuning = "schedule=overlap"; /* merged has another block */
     spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
     first = stats_of();
     multiply(SPMM_OP_N, N, 1.0, 0.0, C);

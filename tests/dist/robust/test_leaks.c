@@ -108,12 +108,12 @@ static open_t count_open(void)
 
 static void go(const char *path, int k)
 {
-    static const char *const schedules[] = {NULL, "merged", "overlap", "overlap"};
-    walk_t                   walk        = {.options = SPMM_PLAN_OPTIONS_INIT};
-    held_t                   h           = {0};
+    static const char *const ways[] = {NULL, "schedule=merged", "schedule=overlap",
+                                       "schedule=overlap,chunks=2"};
+    walk_t                   walk   = {.options = SPMM_PLAN_OPTIONS_INIT};
+    held_t                   h      = {0};
 
-    walk.options.schedule  = schedules[k % 4];
-    walk.options.chunks    = k % 4 == 3 ? 2 : 0;
+    walk.options.tuning    = ways[k % 4];
     walk.options.op        = k % 4 == 1 || k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
     walk.options.partition = k % 3 == 0 ? "block" : "keep";
     walk.timeout_s         = k % 4 == 0 ? 30.0 : 0.0;

@@ -17,7 +17,7 @@ typedef struct {
            unit; /* columns for each of n: messages of 4 KiB wait for their receiver, in Open MPI */
     size_t message_limit;
     double timeout_s;
-    int    chunks; /* 0: chosen */
+    const char *tuning;
 } case_t;
 
 /* A plan for @p most columns on a ring, and what it multiplies. */
@@ -64,7 +64,7 @@ static void open_ring(const case_t *c, int64_t most, ring_t *r)
     r->A                     = create_ring(r->ctx);
     r->A->env->message_limit = c->message_limit;
     o.op                     = c->op;
-    o.chunks                 = c->chunks;
+    o.tuning                 = c->tuning;
     spmm_assert_ok(spmm_plan_create(r->A, most, &o, &r->plan));
 }
 
@@ -186,7 +186,7 @@ static void test_refused(void **state)
 /* Two columns in two chunks are as wide as one: the second one meets the next product. */
 static void test_chunks(void **state)
 {
-    const case_t  c = {.op = SPMM_OP_N, .chunks = 2};
+    const case_t  c = {.op = SPMM_OP_N, .tuning = "chunks=2"};
     spmm_status_t status;
     ring_t        r;
 

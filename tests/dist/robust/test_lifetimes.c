@@ -124,8 +124,8 @@ static void test_plans_in_any_order(void **state)
         double              values[16];
 
         for (int p = 0; p < PLANS; p++) {
-            options.op       = p % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
-            options.schedule = p == 2 ? "merged" : NULL;
+            options.op     = p % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
+            options.tuning = p == 2 ? "schedule=merged" : NULL;
             spmm_assert_ok(spmm_plan_create(A, 1 + p % 3, &options, &plan[p]));
         }
         for (int gone = 0; gone < PLANS; gone++) {

@@ -118,9 +118,8 @@ static bool check_band(const band_t *b)
     float              *host;
     int64_t             room;
 
-    o.engine      = b->engine;
-    o.no_autotune = 1;
-    o.reorder     = "none";
+    o.engine = b->engine;
+    o.tuning = "order=none,measure=no";
     spmm_assert_ok(make_band(b, &A));
     status = spmm_plan_create(A, b->n, &o, &plan);
     if (status == SPMM_ERR_UNSUPPORTED) {

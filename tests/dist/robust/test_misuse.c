@@ -137,8 +137,8 @@ static void test_times_of_failed_execute(void **state)
     const spmm_engine_ops_t *engine;
     spmm_plan_t             *plan;
 
-    o.profile     = 1;
-    o.no_autotune = 1;
+    o.profile = 1;
+    o.tuning  = "measure=no";
     spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     assert_true(isnan(stats_of(plan).total_s));

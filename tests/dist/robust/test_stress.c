@@ -8,7 +8,7 @@
  *
  *   SPMM_TEST_DEVICE=cuda      on GPUs
  *   SPMM_TEST_TRANSPORT=NAME   default: what the plan chooses
- *   SPMM_TEST_SCHEDULE=NAME    likewise
+ *   SPMM_TEST_TUNING=TEXT      likewise
  *   SPMM_TEST_GRAPH=1          with option graph: nearly all executes are launches of a graph
  *   SPMM_TEST_EXECUTES=K       of each op, default 50 */
 
@@ -178,11 +178,11 @@ static bool open_stress(spmm_matrix_t *A, spmm_op_t op, stress_t *s)
     *s = (stress_t){.op = op, .b = {.struct_size = sizeof s->b}, .c = {.struct_size = sizeof s->c}};
     o.op        = op;
     o.transport = getenv("SPMM_TEST_TRANSPORT");
-    o.schedule  = getenv("SPMM_TEST_SCHEDULE");
+    o.tuning    = getenv("SPMM_TEST_TUNING");
     o.graph     = getenv("SPMM_TEST_GRAPH") != NULL;
     o.partition = "block";
     status      = spmm_plan_create(A, WIDE, &o, &s->plan);
-    if (status == SPMM_ERR_UNSUPPORTED && op == SPMM_OP_T && o.schedule != NULL) {
+    if (status == SPMM_ERR_UNSUPPORTED && op == SPMM_OP_T && o.tuning != NULL) {
         (void)printf("op T: %s\n", spmm_last_error(ctx));
         return false;
     }

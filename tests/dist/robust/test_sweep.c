@@ -185,11 +185,11 @@ static void test_reorder(void **state)
 {
     walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
 
-    walk.options.reorder = "affinity";
-    walk.options.engine  = "dmma";
+    walk.options.tuning = "order=affinity";
+    walk.options.engine = "dmma";
     sweep(&walk);
-    walk.options.reorder = "affinity";
-    walk.options.op      = SPMM_OP_T;
+    walk.options.tuning = "order=affinity";
+    walk.options.op     = SPMM_OP_T;
     sweep(&walk);
 }
 
@@ -197,10 +197,9 @@ static void test_schedules(void **state)
 {
     walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
-    walk.options.schedule = "merged";
+    walk.options.tuning = "schedule=merged";
     sweep(&walk);
-    walk.options.schedule = NULL;
-    walk.options.chunks   = 4;
+    walk.options.tuning = "chunks=4";
     sweep(&walk);
 }
 

@@ -13,7 +13,7 @@ bool differs(const walk_t *w, stage_t stage, int which)
 
 walk_t make_walk(int64_t number, bool slow)
 {
-    static const int of[STAGES] = {1, 8, 11, 26, 11, 6, 9};
+    static const int of[STAGES] = {1, 8, 11, 21, 11, 6, 9};
     walk_t           w          = {.number = number, .seed = 3, .slow = slow};
 
     w.stage  = (stage_t)(number % STAGES);
@@ -69,8 +69,10 @@ void differ_matrix(const walk_t *w, arrays_t *a, spmm_type_t *type)
 
 void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
 {
-    static const char *const names[] = {"no such", "", "block", "mpi-device", "bittcf"};
-    const char              *name    = names[w->number / 7 % 5];
+    static const char *const names[]   = {"no such", "", "block", "mpi-device", "bittcf"};
+    static const char *const tunings[] = {"nonsense",   "objective=cut",   "order=sorted", "seed=5",
+                                          "measure=no", "schedule=merged", "chunks=2"};
+    const char              *name      = names[w->number / 7 % 5];
 
     switch (w->which) {
     case 0:
@@ -101,7 +103,7 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
         o->partition = name;
         break;
     case 9:
-        o->objective = name;
+        o->tuning = tunings[w->number / 7 % 7];
         break;
     case 10:
         o->imbalance = 1.5;
@@ -113,38 +115,25 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
         o->transport = name;
         break;
     case 13:
-        o->reorder = name;
-        break;
-    case 14:
-        o->schedule = name;
-        o->chunks   = w->number % 2 == 0 ? 0 : 2;
-        break;
-    case 15:
         o->executes = w->number % 2 == 0 ? 7 : -7;
         break;
-    case 16:
+    case 14:
         o->deterministic = 1;
         break;
-    case 17:
+    case 15:
         o->exact_nonfinite = 1;
         break;
-    case 18:
+    case 16:
         o->reproducible = !o->reproducible;
         break;
-    case 19:
-        o->seed = 5;
-        break;
-    case 20:
+    case 17:
         o->graph = 1;
         break;
-    case 21:
+    case 18:
         o->struct_size = 1;
         break;
-    case 22:
-        o->no_autotune = 1;
-        break; /* local, as is the next */
     default:
-        o->profile = 1;
+        o->profile = 1; /* local */
         break;
     }
 }

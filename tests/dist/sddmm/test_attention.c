@@ -51,7 +51,7 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
 
 /* New values by the plan, other ones by the matrix, the first ones again. */
 static void check_update(const mask_t *shape, spmm_type_t type, const char *engine,
-                         const char *schedule)
+                         const char *tuning)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
     masked_t            m = make_masked(shape, type);
@@ -66,8 +66,8 @@ static void check_update(const mask_t *shape, spmm_type_t type, const char *engi
             spmmi_value_set(type, values, k * m.nnz + e, of[k * m.nnz + e]);
         }
     }
-    o.engine   = engine;
-    o.schedule = schedule;
+    o.engine = engine;
+    o.tuning = tuning;
     spmm_assert_ok(spmm_plan_create(m.A, 9, &o, &plan));
     device = to_device(values, (size_t)(2 * m.nnz) * size);
     spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
@@ -88,7 +88,7 @@ static void test_update(void **state)
     const spmm_type_t types[]       = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
     const char *const engines[4][4] = {
         {"dmma", NULL}, {"bittcf", "hrpb", NULL}, {"cvse", NULL}, {"cvse", NULL}};
-    const char *const schedules[] = {"overlap", "merged"};
+    const char *const tunings[] = {"schedule=overlap", "schedule=merged"};
 
     for (int s = 0; s < 3; s++) {
         for (int t = 0; t < 4; t++) {
@@ -97,7 +97,7 @@ static void test_update(void **state)
             }
             for (int k = 0; k < 2; k++) {
                 check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "csr-gpu" : "csr-cpu",
-                             schedules[k]);
+                             tunings[k]);
             }
             check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "cusparse" : NULL, NULL);
         }

@@ -83,7 +83,7 @@ static void test_host_waits_for_values(void **state)
     spmm_plan_options_t o        = SPMM_PLAN_OPTIONS_INIT;
     void               *device;
 
-    o.no_autotune = 1;
+    o.tuning = "measure=no";
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
     device                    = to_device(values, sizeof values);
     real_device               = ctx->device.ops;
