@@ -5,11 +5,9 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "engine/choose/constants.h"
 #include "plan/plan.h"
 #include "plan/product/buffers.h"
-
-/* Of a flat exchange: two levels wait for ranks of the node twice more, which models leave out. */
-static const double clear_gain = 0.9;
 
 static size_t row_bytes_of(const spmm_plan_t *plan)
 {
@@ -92,7 +90,7 @@ static spmm_status_t compare_levels(spmm_plan_t *plan)
     plan->exchange.levels = levels; /* freed with the plan */
     status                = predict(plan, levels, choice);
     choice->chosen        = spmmi_candidate_is_named(plan->tuning.exchange, "node") ||
-                     choice->node_s < clear_gain * choice->flat_s;
+                     choice->node_s < SPMM_CLEAR_AT_A_COST * choice->flat_s;
     if (status == SPMM_OK && choice->chosen) {
         status = spmmi_levels_open(levels);
         if (status == SPMM_OK) {

@@ -4,23 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/choose/constants.h"
 #include "engine/choose/remember.h"
 #include "engine/choose/tuning.h"
 #include "spmm_dist/context.h"
 
-/* How much faster the fastest may prove than the best predicted, by the errors of the models
- * (docs/explanation/choices.md), is what measuring can bring: so much of the products to come it
- * may take. */
-static const double share = 0.05;
-/* Near rivals bring more than others do, and may take so many times as much, since later plans
- * remember which was the faster one. */
-static const double near_times = 5.0;
-/* What other variants were seen to bring at most, rounded (docs/explanation/choices.md): an engine
- * behind the best by more stays behind in all of them. */
-static const double variants_gain = 1.3;
-/* Times nearer to each other than this are taken anew, so many times more. */
-static const double close = 0.05;
-enum { ANEW = 2 };
+enum { ANEW = 2 }; /* more times that two which are not clearly apart are measured */
 
 /* What measuring the best takes, where that is still to be done. */
 static double best_seconds(const spmm_tuning_t *t)
@@ -39,7 +28,7 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
     const double trials    = c->engine->yardstick ? 3.0 : 1.0;
     const double cost  = spmmi_tuning_build_seconds(t, c) + trials * spmmi_trial_seconds(product_s);
     const double saved = (double)t->executes * (t->best->measured_s - product_s);
-    const double times = spmmi_tuning_is_near(t, c) ? near_times : 1.0;
+    const double times = spmmi_tuning_is_near(t, c) ? SPMM_NEAR_SHARES : 1.0;
 
     return spmmi_tuning_is_due(t, c) || spent + best_seconds(t) + cost <= times * t->budget_s ||
            cost <= saved; /* NaN: not measured */
@@ -130,7 +119,7 @@ static spmm_status_t try_one(spmm_tuning_t *t, spmm_candidate_t *c, int variant)
         return spmmi_tuning_pass_over(t, c, status);
     }
     seconds += c->copies_s;
-    if (fabs(seconds - t->best->measured_s) < close * t->best->measured_s) {
+    if (fabs(seconds - t->best->measured_s) < (1.0 - SPMM_CLEAR) * t->best->measured_s) {
         status = measure_anew(t, c, format, &seconds);
         if (status != SPMM_OK) {
             c->engine->destroy(format);
@@ -229,7 +218,7 @@ static int next_to_variant(const spmm_tuning_t *t, const bool *done)
 
     for (int rank = 0; rank < t->n && t->best != NULL; rank++) {
         const spmm_candidate_t *c = t->order[rank];
-        const bool may = c == t->best || c->measured_s <= variants_gain * t->best->measured_s;
+        const bool may = c == t->best || c->measured_s <= SPMM_VARIANTS_GAIN * t->best->measured_s;
 
         if (may && !done[rank] && (next < 0 || c->measured_s < t->order[next]->measured_s)) {
             next = rank;
@@ -418,7 +407,7 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
     }
     spmmi_tuning_sort(&t, candidates, n);
     t.executes = spmmi_executes_to_come(choice->executes);
-    t.budget_s = share * (double)t.executes * picked->predicted_s;
+    t.budget_s = SPMM_TUNE_SHARE * (double)t.executes * picked->predicted_s;
     status     = choose(&t, choice, settled);
     if (status != SPMM_OK) {
         spmmi_tuning_drop_best(&t);

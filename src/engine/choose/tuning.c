@@ -4,18 +4,13 @@
 #include <math.h>
 
 #include "base/scalar.h"
+#include "engine/choose/constants.h"
 #include "engine/choose/roofline.h"
 #include "spmm_dist/context.h"
 
 /* The yardstick's format is the block as it is: bytes/s of a copy to the device, and the copy's own
  * allocations. */
 static const double upload_rate = 5e9, upload_s = 0.5e-3;
-/* Times the least predicted: slower ones are not tried.  More for the yardstick where its model
- * errs most: the plan should never be slower (docs/explanation/choices.md). */
-static const double worth = 1.6, yardstick_worth = 2.0;
-/* Times the best predicted.  In 16 bits where n ends within an access engines differ by whether
- * rows are padded, which predictions do not know. */
-static const double near = 1.1, near_narrow = 1.3;
 
 enum {
     MOST_TRIED  = 3, /* beside the yardstick */
@@ -147,9 +142,10 @@ static bool is_doubted(const spmm_tuning_t *t, const spmm_candidate_t *c)
 
 bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
 {
-    const double most_s = (is_doubted(t, c) ? yardstick_worth : worth) * t->order[0]->predicted_s;
+    const double most = is_doubted(t, c) ? SPMM_YARDSTICK_WORTH_TRYING : SPMM_WORTH_TRYING;
 
-    return (c->engine->yardstick || tried < MOST_TRIED) && c->predicted_s <= most_s;
+    return (c->engine->yardstick || tried < MOST_TRIED) &&
+           c->predicted_s <= most * t->order[0]->predicted_s;
 }
 
 bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c)
@@ -174,7 +170,7 @@ bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c)
     const spmm_problem_t *p      = &t->problem;
     const bool            narrow = spmm_type_size(p->ab_type) == 2 && spmmi_gpu_narrow(p) > 0.0;
 
-    return c->predicted_s <= (narrow ? near_narrow : near) * t->best->predicted_s;
+    return c->predicted_s <= (narrow ? SPMM_VARIANTS_GAIN : SPMM_NEAR) * t->best->predicted_s;
 }
 
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)

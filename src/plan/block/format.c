@@ -6,11 +6,9 @@
 #include "plan/block/format.h"
 
 #include "base/alloc.h"
+#include "engine/choose/constants.h"
 #include "plan/plan.h"
 #include "plan/product/wait.h"
-
-/* Of the time on rows in their own order: less is within what measuring scatters by. */
-static const double order_gain = 0.98;
 
 /* Op T: the halo block makes rows for peers. */
 static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *block)
@@ -97,7 +95,8 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
         block->reordering.own_s   = settled->picked->measured_s;
         block->reordering.other_s = other.picked->measured_s;
     }
-    if (status == SPMM_OK && other.picked->measured_s < order_gain * settled->picked->measured_s) {
+    if (status == SPMM_OK &&
+        other.picked->measured_s < SPMM_MEASURABLE * settled->picked->measured_s) {
         settled->picked->engine->destroy(settled->format);
         spmmi_pattern_free(&own.pattern);
         spmmi_csr_free(&own.csr);

@@ -9,13 +9,10 @@
 #include <string.h>
 
 #include "engine/choose/autotune.h"
+#include "engine/choose/constants.h"
 
-/* Pairs do not show what an order does to hits in L1 and L2, which has been seen to cost some per
- * cent (Acc-SpMM, section 4.4: protein, FY-RSR), so a smaller gain than these is none. */
-static const double pairs_gain = 0.9, time_gain = 0.95;
-
-/* A sample leaves a little more than the whole order, of which 0.7 are asked for. */
-static const double sample_promising = 0.75;
+/* A sample leaves a little more than the whole order, of which less is asked for. */
+static const double sample_promising = SPMM_ORDER_PROMISING + 0.05;
 
 /* In windows of 8 or of 16 rows, at most @p share of what there were. */
 bool spmmi_has_fewer_pairs(const spmm_pattern_t *before, const spmm_pattern_t *after, double share)
@@ -63,9 +60,9 @@ bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,
 
     rows.layout      = SPMM_LAYOUT_ROW;
     blamed.near_cols = fmax(before->near_cols, after->near_cols);
-    return spmmi_has_fewer_pairs(before, after, pairs_gain) &&
+    return spmmi_has_fewer_pairs(before, after, SPMM_CLEAR_AT_A_COST) &&
            spmmi_best_time(engine, &blamed, &rows, device) <
-               time_gain * spmmi_best_time(engine, before, &rows, device);
+               SPMM_CLEAR * spmmi_best_time(engine, before, &rows, device);
 }
 
 /* Windows of one length. */

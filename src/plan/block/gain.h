@@ -5,10 +5,6 @@
 
 #include "engine/engine.h"
 
-/** Where so many times the least is at stake (spmmi_reordering_worth), communities of rows pay as
- *  well. */
-#define SPMM_REORDERING_MUCH 10.0
-
 /** Is the best engine for pattern @p after, of those that @p engine (NULL or "auto": all) admits,
  *  predicted to beat the best one for @p before clearly? */
 bool spmmi_reordering_gains(const char *engine, const spmm_pattern_t *before,

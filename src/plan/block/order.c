@@ -7,16 +7,10 @@
 #include "plan/block/order.h"
 
 #include "base/alloc.h"
+#include "engine/choose/constants.h"
 #include "partition/reorder/sorted.h"
 #include "plan/block/gain.h"
 #include "plan/plan.h"
-
-/* Measuring sees all of it. */
-static const double worth_measuring = 0.98;
-
-/* Below what makes communities of rows pay, an order is looked into further if it leaves at most
- * such a share of the pairs. */
-static const double promising = 0.7;
 
 /* The rows of @p block in the order of @p method, and what it makes of the pattern. */
 static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
@@ -96,8 +90,8 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
-    method = worth < SPMM_REORDERING_MUCH ? &spmmi_reorderer_sorted : &spmmi_reorderer_affinity;
-    if (worth < SPMM_REORDERING_MUCH) {
+    method = worth < SPMM_ORDER_MUCH ? &spmmi_reorderer_sorted : &spmmi_reorderer_affinity;
+    if (worth < SPMM_ORDER_MUCH) {
         status = spmmi_sorted_sample(plan->env, &block->csr, plan->device->threads, sample);
         if (status == SPMM_OK && !spmmi_reordering_promises(&before, sample)) {
             r->why = "a sample of them in another one shares too few columns";
@@ -118,10 +112,11 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     r->before = before.tc;
     r->after  = p.pattern.tc;
     r->why    = "it makes no engine much faster";
-    if (worth < SPMM_REORDERING_MUCH && !spmmi_has_fewer_pairs(&before, &p.pattern, promising)) {
+    if (worth < SPMM_ORDER_MUCH &&
+        !spmmi_has_fewer_pairs(&before, &p.pattern, SPMM_ORDER_PROMISING)) {
         spmmi_permuted_free(&p);
     } else if (plan->measures && !named &&
-               spmmi_has_fewer_pairs(&before, &p.pattern, worth_measuring)) {
+               spmmi_has_fewer_pairs(&before, &p.pattern, SPMM_MEASURABLE)) {
         block->rival = p;
     } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);

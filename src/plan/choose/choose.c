@@ -6,13 +6,11 @@
 #include "plan/choose/choose.h"
 
 #include "base/alloc.h"
+#include "engine/choose/constants.h"
 #include "plan/block/blockset.h"
 #include "plan/choose/predict.h"
 #include "plan/choose/trial.h"
 #include "plan/plan.h"
-
-static const double clear_gain = 0.95; /* of one chunk: a longer prediction does not replace it */
-static const double worth      = 1.5;  /* times the least predicted: longer ones are not measured */
 
 /* Why it may not run this plan; NULL: it may. */
 static const char *refuse(const spmm_plan_t *plan)
@@ -83,7 +81,7 @@ static void take_predicted(spmm_plan_t *plan)
     const spmm_candidate_t *cuts = plan->choice.cuts;
     const int               best = least_predicted(plan, -1);
 
-    take(plan, cuts[best].predicted_s < clear_gain * cuts[0].predicted_s ? best : 0);
+    take(plan, cuts[best].predicted_s < SPMM_CLEAR * cuts[0].predicted_s ? best : 0);
 }
 
 /* One chunk and the two best predicted.
@@ -95,7 +93,8 @@ static int list_rivals(const spmm_plan_t *plan, bool tried[SPMM_CUTS])
     int                     count = 0;
 
     for (int k = 0; k < SPMM_CUTS; k++) {
-        const bool is_near = cuts[k].predicted_s <= worth * cuts[best].predicted_s;
+        const bool is_near =
+            cuts[k].predicted_s <= SPMM_CHUNKS_WORTH_TRYING * cuts[best].predicted_s;
 
         tried[k] = k == 0 || k == best || (k == next && is_near);
         count += tried[k];
