@@ -333,7 +333,7 @@ faults_step() {
 trust_step() {
     local on_gpu=(env SPMM_TEST_DEVICE=cuda mpirun --bind-to none -n "$ranks")
     fresh 2 || return
-    check "${on_gpu[@]}" "$build/tests/test_numerics"
+    check "${on_gpu[@]}" "$build/tests/test_plan" test_engines
     check "${on_gpu[@]}" "$build/tests/test_concurrent"
     check env SPMM_TEST_STRIDE=7 "${on_gpu[@]}" "$build/tests/test_sweep"
 }

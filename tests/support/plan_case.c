@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_case.h"
 
+#include <float.h>
+
 spmm_context_t *ctx;
-int             plans_made;
+char            plan_case_name[64];
 
 /* Of A and B where terms cancel; a sum of 30 terms is about 200,000, the largest term 16,384. */
 enum { SCALE = 128, EQUAL = 64, EQUAL_C = 36864 };
+enum { FIRST_A = 3, SECOND_A = 5, SEED_B = 11, SEED_C = 13 };
+
+/* Magnitude 2^-span .. 2^span, either sign. */
+static double wide(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
+{
+    const int      span = type == SPMM_R_64F ? 200 : type == SPMM_R_16F ? 5 : 25;
+    const uint64_t h    = spmmi_hash2(seed, i, j);
+    const int      e    = (int)spmmi_below(spmmi_mix64(h), 2 * span + 1) - span;
+    double         rounded;
+
+    spmmi_value_set(type, &rounded, 0, ldexp((h & 1) != 0 ? 1.0 + spmmi_unit(h) : -1.25, e));
+    return spmmi_value_get(type, &rounded, 0);
+}
+
+/* Below the smallest normal number of the type. */
+static double denormal(uint64_t seed, int64_t i, int64_t j, spmm_type_t type)
+{
+    const double unit = type == SPMM_R_64F   ? 0x1p-1074
+                        : type == SPMM_R_16F ? 0x1p-24
+                                             : (type == SPMM_R_32F ? 0x1p-149 : 0x1p-133);
+
+    return unit * (double)(1 + spmmi_hash2(seed, i, j) % 60);
+}
 
 /* The index that a symmetric block repeats. */
 static int64_t fold(int64_t i, int64_t n)
@@ -20,21 +45,36 @@ static double complex entry(const shape_t *s, const product_t *p, uint64_t seed,
         i = fold(i, s->rows);
         j = fold(j, s->cols);
     }
-    if (s->one_in == 0 || (i != s->dense_row && spmmi_hash2(7, i, j) % (uint64_t)s->one_in != 0)) {
+    if (s->one_in == 0 || (p->values >= VALUES_WIDE && i % 11 == 3) ||
+        (i != s->dense_row && spmmi_hash2(7, i, j) % (uint64_t)s->one_in != 0)) {
         return 0.0;
     }
-    return p->values == VALUES_EQUAL    ? EQUAL
-           : p->values == VALUES_CANCEL ? SCALE * fabs(reference_value(seed, i, j, p->type))
-                                        : reference_element(seed, i, j, p->type);
+    switch (p->values) {
+    case VALUES_DRAWN:
+        return reference_element(seed, i, j, p->type);
+    case VALUES_CANCEL:
+        return SCALE * fabs(reference_value(seed, i, j, p->type));
+    case VALUES_EQUAL:
+        return EQUAL;
+    default:
+        return p->values == VALUES_DENORMAL && (i + j) % 3 == 0 ? denormal(seed, i, j, p->type)
+                                                                : wide(seed, i, j, p->type);
+    }
 }
 
-enum { SEED_B = 11, SEED_C = 13 };
+/* Rows of B: columns of op(A). */
+static int64_t inner_of(const shape_t *s, const product_t *p)
+{
+    return p->o.op == SPMM_OP_N ? s->cols : s->rows;
+}
 
 /* Of B or C, by seed. */
-static double complex element(const product_t *p, uint64_t seed, int64_t i, int64_t j)
+static double complex element(const shape_t *s, const product_t *p, uint64_t seed, int64_t i,
+                              int64_t j)
 {
-    const spmm_type_t type = seed == SEED_B ? p->b_type : p->c_type;
-    double            x;
+    static const double bad[] = {INFINITY, -INFINITY, NAN};
+    const spmm_type_t   type  = seed == SEED_B ? p->o.b_type : p->o.c_type;
+    double              x;
 
     if (p->values == VALUES_DRAWN) {
         return reference_element(seed, i, j, type);
@@ -42,11 +82,19 @@ static double complex element(const product_t *p, uint64_t seed, int64_t i, int6
     if (p->values == VALUES_EQUAL) {
         return seed == SEED_B ? EQUAL : EQUAL_C;
     }
+    if (p->values >= VALUES_WIDE) {
+        if (seed == SEED_B && p->values == VALUES_SPOILED && spmmi_hash2(9, i, j) % 40 == 0) {
+            return bad[spmmi_hash2(10, i, j) % 3];
+        }
+        return seed == SEED_B && p->values == VALUES_DENORMAL && (i * 5 + j) % 3 == 0
+                   ? denormal(seed, i, j, type)
+                   : wide(seed, i, j, type);
+    }
     if (seed == SEED_C) {
         return EQUAL * reference_value(seed, i, j, type);
     }
-    x = SCALE * fabs(reference_value(seed, fold(i, p->inner), j, type));
-    return i == 0 ? 2.0 * x : i < p->inner / 2 ? x : -x;
+    x = SCALE * fabs(reference_value(seed, fold(i, inner_of(s, p)), j, type));
+    return i == 0 ? 2.0 * x : i < inner_of(s, p) / 2 ? x : -x;
 }
 
 /** This rank's CSR rows, as a caller has them. */
@@ -63,9 +111,9 @@ static caller_t make_caller(const shape_t *s, const product_t *p, uint64_t seed)
 
     reference_part(s->rows, &first, &c.rows);
     reference_part(s->cols, &first_col, &c.cols);
-    c.row_ptr = calloc((size_t)c.rows + 1, sizeof *c.row_ptr);
-    c.col     = calloc((size_t)(c.rows * s->cols) + 1, sizeof *c.col);
-    c.values  = calloc((size_t)(c.rows * s->cols) + 1, sizeof(double complex));
+    c.row_ptr = spmm_test_calloc((size_t)c.rows + 1, sizeof *c.row_ptr);
+    c.col     = spmm_test_calloc((size_t)(c.rows * s->cols) + 1, sizeof *c.col);
+    c.values  = spmm_test_calloc((size_t)(c.rows * s->cols) + 1, sizeof(double complex));
     for (int64_t i = 0; i < c.rows; i++) {
         for (int64_t k = 0; k < s->cols; k++) {
             /* Odd rows come in descending order of columns. */
@@ -85,186 +133,6 @@ static caller_t make_caller(const shape_t *s, const product_t *p, uint64_t seed)
 static void free_caller(caller_t *c)
 {
     spmm_test_free(c->row_ptr, c->col, c->values);
-}
-
-/* A block of @p rows x n in the plan's layout, filled from (global row, column); NaN in the
- * gaps. */
-static void *make_dense(const product_t *p, int64_t rows, const int64_t *global_row, uint64_t seed,
-                        spmm_type_t type, int64_t *ld, size_t *bytes)
-{
-    const int64_t width  = p->layout == SPMM_LAYOUT_ROW ? p->n : rows;
-    const int64_t blocks = p->layout == SPMM_LAYOUT_ROW ? rows : p->n;
-    void         *data;
-
-    *ld    = (width < 1 ? 1 : width) + p->pad;
-    *bytes = (size_t)(*ld * blocks) * spmm_type_size(type);
-    data   = malloc((size_t)(*ld * blocks + 1) * sizeof(double complex));
-    for (int64_t k = 0; k < *ld * blocks; k++) {
-        spmmi_value_set(type, data, k, NAN);
-    }
-    for (int64_t i = 0; i < rows && seed != 0; i++) {
-        for (int64_t j = 0; j < p->n; j++) {
-            reference_set(type, data, reference_place(p->layout, *ld, i, j),
-                          element(p, seed, global_row[i], j));
-        }
-    }
-    return data;
-}
-
-/* Bounds are relative to the magnitudes of complex terms. */
-static void add_term(reference_t *re, reference_t *im, double complex term)
-{
-    re->sum += creal(term);
-    im->sum += cimag(term);
-    re->size += fabs(creal(term)) + fabs(cimag(term));
-    im->size = re->size;
-}
-
-/* Half of the last place of C, and what FP32 loses on the way to it. */
-static bool is_near(const product_t *p, const reference_t *want, double got)
-{
-    const double half = p->c_type == SPMM_R_16F ? 0x1p-11 : p->c_type == SPMM_R_16BF ? 0x1p-8 : 0.0;
-
-    return p->values == VALUES_DRAWN
-               ? reference_near(want, got, reference_bound(p->type), 0.0)
-               : reference_near(want, got, reference_bound(SPMM_R_32F), half * fabs(want->sum));
-}
-
-/* Compare one block of C, rows given by their global index, with the dense product. */
-static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const void *C, int64_t ld,
-                    int64_t rows, const int64_t *global_row)
-{
-    const int64_t inner = p->op == SPMM_OP_N ? s->cols : s->rows;
-
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < p->n; j++) {
-            const int64_t g  = global_row[i];
-            reference_t   re = {0}, im = {0};
-
-            const double complex got =
-                reference_get(p->c_type, C, reference_place(p->layout, ld, i, j));
-
-            for (int64_t k = 0; k < inner; k++) {
-                const double complex a =
-                    p->op == SPMM_OP_N ? entry(s, p, seed, g, k) : entry(s, p, seed, k, g);
-
-                add_term(&re, &im,
-                         p->alpha * (p->op == SPMM_OP_H ? conj(a) : a) * element(p, SEED_B, k, j));
-            }
-            if (p->beta != 0.0) {
-                add_term(&re, &im, p->beta * element(p, SEED_C, g, j));
-            }
-            if (!is_near(p, &re, creal(got)) || !is_near(p, &im, cimag(got))) {
-                print_error("C(%lld, %lld) = %.17g, %.17g, expected %.17g, %.17g (op %d layout %d "
-                            "type %d C %d beta %g %s %s %s)\n",
-                            (long long)g, (long long)j, creal(got), cimag(got), re.sum, im.sum,
-                            (int)p->op, (int)p->layout, (int)p->type, (int)p->c_type,
-                            creal(p->beta), p->partition, p->tuning, p->transport);
-                fail();
-            }
-        }
-    }
-}
-
-void *to_device(const void *host, size_t bytes)
-{
-    void *device;
-
-    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &device));
-    spmm_assert_ok(spmm_buffer_copy(ctx, device, host, bytes));
-    return device;
-}
-
-void *to_device_narrow(const int64_t *host, int64_t count)
-{
-    int32_t *narrow = calloc((size_t)count + 1, sizeof *narrow);
-    void    *device;
-
-    assert_non_null(narrow);
-    for (int64_t k = 0; k < count; k++) {
-        narrow[k] = (int32_t)host[k];
-        assert_true(narrow[k] == host[k]);
-    }
-    device = to_device(narrow, (size_t)count * sizeof *narrow);
-    free(narrow);
-    return device;
-}
-
-/* The same C, moved back to the caller's distribution. */
-static void check_gathered(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan,
-                           const void *C, int64_t ldc, const spmm_layout_info_t *c)
-{
-    int64_t ld, *row = malloc((size_t)(c->original_rows + 1) * sizeof *row);
-    size_t  bytes;
-    void   *back, *device;
-
-    for (int64_t i = 0; i < c->original_rows; i++) {
-        row[i] = c->original_first + i;
-    }
-    back   = make_dense(p, c->original_rows, row, 0, p->c_type, &ld, &bytes);
-    device = to_device(back, bytes);
-    spmm_assert_ok(spmm_plan_gather(plan, SPMM_OPERAND_C, p->n, C, ldc, device, ld, NULL));
-    spmm_assert_ok(spmm_buffer_copy(ctx, back, device, bytes));
-    check_c(s, p, seed, back, ld, c->original_rows, row);
-    spmm_assert_ok(spmm_buffer_free(ctx, &device));
-    spmm_test_free(back, row);
-}
-
-/* B made in the caller's distribution and moved to the plan's: what execute then reads. */
-static void *scattered_b(const product_t *p, spmm_plan_t *plan, const spmm_layout_info_t *b,
-                         int64_t *ldb)
-{
-    int64_t ld, *row = malloc((size_t)(b->original_rows + 1) * sizeof *row);
-    size_t  bytes, b_bytes;
-    void   *B, *from, *host;
-
-    for (int64_t i = 0; i < b->original_rows; i++) {
-        row[i] = b->original_first + i;
-    }
-    host = make_dense(p, b->original_rows, row, SEED_B, p->b_type, &ld, &bytes);
-    from = to_device(host, bytes);
-    free(host);
-    host = make_dense(p, b->local_rows, b->global_row, 0, p->b_type, ldb, &b_bytes);
-    B    = to_device(host, b_bytes);
-    free(host);
-    spmm_assert_ok(spmm_plan_scatter(plan, SPMM_OPERAND_B, p->n, from, ld, B, *ldb, NULL));
-    spmm_assert_ok(spmm_buffer_free(ctx, &from));
-    free(row);
-    return B;
-}
-
-static void run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan)
-{
-    spmm_layout_info_t b = {.struct_size = sizeof b}, c = {.struct_size = sizeof c};
-    spmm_alloc_stats_t before;
-    int64_t            ldb, ldc;
-    size_t             c_bytes;
-    void              *B, *C, *host;
-    double complex     scalars[2];
-
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
-    reference_set(p->type, scalars, 0, p->alpha);
-    reference_set(p->type, scalars, 1, p->beta);
-    B = scattered_b(p, plan, &b, &ldb);
-    /* beta == 0 must overwrite the NaN that C is then full of. */
-    host   = make_dense(p, c.local_rows, c.global_row, p->beta == 0.0 ? 0 : SEED_C, p->c_type, &ldc,
-                        &c_bytes);
-    C      = to_device(host, c_bytes);
-    before = spmmi_alloc_get_stats();
-    if (p->alpha == creal(p->alpha) && p->beta == creal(p->beta)) {
-        spmm_assert_ok(
-            spmm_execute(plan, p->n, creal(p->alpha), B, ldb, creal(p->beta), C, ldc, NULL));
-    } else {
-        spmm_assert_ok(spmm_execute_scaled(
-            plan, p->n, scalars, B, ldb, (char *)scalars + spmm_type_size(p->type), C, ldc, NULL));
-    }
-    assert_true(spmmi_alloc_get_stats().calls == before.calls);
-    spmm_assert_ok(spmm_buffer_copy(ctx, host, C, c_bytes));
-    check_c(s, p, seed, host, ldc, c.local_rows, c.global_row);
-    check_gathered(s, p, seed, plan, C, ldc, &c);
-    test_context_free(ctx, &B, &C);
-    free(host);
 }
 
 static spmm_matrix_t *create(const caller_t *c, const product_t *p)
@@ -288,68 +156,384 @@ static spmm_matrix_t *create(const caller_t *c, const product_t *p)
     return A;
 }
 
-static void plan_and_run(const shape_t *s, const product_t *p)
+/** A dense block of this rank's rows, on the host and on the device.  What is not an element is
+ *  0xff in every byte, a NaN of each type. */
+typedef struct {
+    spmm_type_t    type;
+    int64_t        rows, first, ld;
+    const int64_t *global; /**< of each row; NULL: first, first + 1, ... */
+    size_t         bytes;
+    void          *host, *base, *data; /**< data: element (0, 0) on the device */
+} dense_t;
+
+static int64_t global_row(const dense_t *d, int64_t i)
 {
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A;
-    spmm_plan_t        *plan;
-    caller_t            first = make_caller(s, p, 3), second = make_caller(s, p, 5);
-    product_t           narrow = *p;
-    spmm_status_t       status;
-
-    o.op           = p->op;
-    o.layout       = p->layout;
-    o.c_type       = p->c_type;
-    o.b_type       = p->b_type;
-    o.partition    = p->partition;
-    o.engine       = p->engine;
-    o.profile      = p->n % 2 == 0;
-    o.reproducible = p->reproducible;
-    o.transport    = p->transport;
-    o.tuning       = test_context_tuning(p->tuning);
-    A              = create(&first, p);
-    status         = spmm_plan_create(A, p->planned_n, &o, &plan);
-    if (p->transport != NULL && status == SPMM_ERR_UNSUPPORTED) {
-        assert_non_null(strstr(spmm_last_error(ctx), p->transport));
-        test_context_destroy(NULL, &A, NULL);
-        free_caller(&first);
-        free_caller(&second);
-        return;
-    }
-    spmm_assert_ok(status);
-    plans_made++;
-    run_once(s, p, 3, plan);
-    spmm_assert_ok(spmm_matrix_update_values(A, second.values));
-    narrow.n   = 1;
-    narrow.pad = 3;
-    run_once(s, &narrow, 5, plan);
-    spmm_assert_ok(spmm_matrix_drop_entries(A)); /* the plan has its own */
-    run_once(s, p, 5, plan);
-    if (p->partition == NULL &&
-        !(p->reproducible &&
-          p->op != SPMM_OP_N)) { /* the first values again, by way of the device */
-        void *values =
-            to_device(first.values, (size_t)first.row_ptr[first.rows] * spmm_type_size(p->type));
-
-        spmm_assert_ok(spmm_plan_update_values(plan, values, NULL));
-        run_once(s, p, 3, plan);
-        spmm_assert_ok(spmm_buffer_free(ctx, &values));
-    }
-    assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
-    test_context_destroy(&plan, &A, NULL);
-    free_caller(&first);
-    free_caller(&second);
+    return d->global == NULL ? d->first + i : d->global[i];
 }
 
-void check_plan(const shape_t *s, const product_t *p)
+static int64_t place_of(const product_t *p, const dense_t *d, int64_t i, int64_t j)
+{
+    return p->shift + reference_place(p->o.layout, d->ld, i, j);
+}
+
+/* @p seed 0: of no elements.  @p planned: the plan's rows of the operand, else the caller's. */
+static dense_t make_dense(const shape_t *s, const product_t *p, const spmm_layout_info_t *info,
+                          bool planned, uint64_t seed, spmm_type_t type)
+{
+    const bool    by_rows = p->o.layout == SPMM_LAYOUT_ROW;
+    dense_t       d       = {.type   = type,
+                             .rows   = planned ? info->local_rows : info->original_rows,
+                             .first  = info->original_first,
+                             .global = planned ? info->global_row : NULL};
+    const int64_t width   = by_rows ? p->n : d.rows;
+
+    d.ld    = (width < 1 ? 1 : width) + p->pad;
+    d.bytes = (size_t)(p->shift + d.ld * (by_rows ? d.rows : p->n)) * spmm_type_size(type);
+    d.host  = spmm_test_malloc(d.bytes + 1);
+    memset(d.host, 0xff, d.bytes);
+    for (int64_t k = 0; k < d.rows * p->n && seed != 0; k++) {
+        reference_set(type, d.host, place_of(p, &d, k / p->n, k % p->n),
+                      element(s, p, seed, global_row(&d, k / p->n), k % p->n));
+    }
+    d.base = to_device(d.host, d.bytes);
+    d.data = (char *)d.base + (size_t)p->shift * spmm_type_size(type);
+    return d;
+}
+
+static void free_dense(dense_t *d)
+{
+    spmm_assert_ok(spmm_buffer_free(ctx, &d->base));
+    free(d->host);
+}
+
+/* Bounds are relative to the magnitudes of complex terms. */
+static void add_term(reference_t part[2], bool is_complex, double complex a, double complex b)
+{
+    const double complex term = is_complex ? a * b : creal(a) * creal(b);
+
+    part[0].sum += creal(term);
+    part[1].sum += cimag(term);
+    part[0].size += fabs(creal(term)) + fabs(cimag(term));
+    part[1].size = part[0].size;
+}
+
+/* Row @p g of C, parts of its elements in turn.  @return terms of each */
+static int64_t sum_row(const shape_t *s, const product_t *p, uint64_t seed, int64_t g,
+                       const double complex *B, reference_t (*sum)[2])
+{
+    const bool is_complex = spmmi_is_complex(p->o.c_type);
+    int64_t    terms      = 2;
+
+    memset(sum, 0, (size_t)p->n * sizeof *sum);
+    for (int64_t k = 0; k < inner_of(s, p); k++) {
+        const double complex x =
+            p->o.op == SPMM_OP_N ? entry(s, p, seed, g, k) : entry(s, p, seed, k, g);
+        const double complex a = p->alpha * (p->o.op == SPMM_OP_H ? conj(x) : x);
+
+        for (int64_t j = 0; j < p->n && x != 0.0; j++) {
+            add_term(sum[j], is_complex, a, B[k * p->n + j]);
+        }
+        terms += x != 0.0;
+    }
+    for (int64_t j = 0; j < p->n && p->beta != 0.0; j++) {
+        add_term(sum[j], is_complex, p->beta, element(s, p, SEED_C, g, j));
+    }
+    return terms;
+}
+
+/* Half of the last place of C, and what FP32 loses on the way to it; denormal terms and results may
+ * be flushed, and on tensor cores denormal operands. */
+static bool is_near(const product_t *p, const reference_t *want, double got, int64_t terms)
+{
+    const double half  = p->o.c_type == SPMM_R_16F    ? 0x1p-11
+                         : p->o.c_type == SPMM_R_16BF ? 0x1p-8
+                                                      : 0.0;
+    double       least = p->type == SPMM_R_64F   ? DBL_MIN
+                         : p->type == SPMM_R_16F ? 0x1p-24
+                                                 : (double)FLT_MIN;
+
+    if (p->values == VALUES_CANCEL || p->values == VALUES_EQUAL) {
+        return reference_near(want, got, reference_bound(SPMM_R_32F), half * fabs(want->sum));
+    }
+    if (p->values == VALUES_DENORMAL && spmm_test_on_gpu()) {
+        least = ldexp(least, p->type == SPMM_R_64F ? 200 : p->type == SPMM_R_16F ? 5 : 25);
+    }
+    return reference_near(want, got, p->bound,
+                          p->values >= VALUES_WIDE ? least * (double)terms : 0.0);
+}
+
+/* Compare one block of C with the dense product. */
+static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const dense_t *c)
+{
+    const int64_t   inner = inner_of(s, p);
+    double complex *B     = spmm_test_malloc((size_t)(inner * p->n + 1) * sizeof *B);
+    reference_t(*sum)[2]  = spmm_test_malloc((size_t)p->n * sizeof *sum);
+
+    for (int64_t k = 0; k < inner * p->n; k++) {
+        B[k] = element(s, p, SEED_B, k / p->n, k % p->n);
+    }
+    for (int64_t i = 0; i < c->rows; i++) {
+        const int64_t terms = sum_row(s, p, seed, global_row(c, i), B, sum);
+
+        for (int64_t j = 0; j < p->n; j++) {
+            const double complex got = reference_get(c->type, c->host, place_of(p, c, i, j));
+
+            if (!is_near(p, &sum[j][0], creal(got), terms) ||
+                !is_near(p, &sum[j][1], cimag(got), terms)) {
+                fail_msg(
+                    "C(%lld, %lld) = %.17g, %.17g, expected %.17g, %.17g (A %lld x %lld, op %d "
+                    "layout %d types %d %d compute %d values %d beta %g %s %s %s %s)",
+                    (long long)global_row(c, i), (long long)j, creal(got), cimag(got),
+                    sum[j][0].sum, sum[j][1].sum, (long long)s->rows, (long long)s->cols,
+                    (int)p->o.op, (int)p->o.layout, (int)p->type, (int)c->type, (int)p->o.compute,
+                    (int)p->values, creal(p->beta), p->o.engine, p->o.partition, p->o.schedule,
+                    p->o.transport);
+            }
+        }
+    }
+    spmm_test_free(B, sum);
+}
+
+/* Beside its rows and columns C is as make_dense() left it. */
+static void check_beside(const product_t *p, const dense_t *c)
+{
+    const size_t   size = spmm_type_size(c->type);
+    const int64_t  n    = (int64_t)(c->bytes / size);
+    bool          *mine = spmm_test_calloc((size_t)n + 1, sizeof *mine);
+    unsigned char *byte = c->host;
+
+    for (int64_t k = 0; k < c->rows * p->n; k++) {
+        mine[place_of(p, c, k / p->n, k % p->n)] = true;
+    }
+    for (int64_t k = 0; k < n * (int64_t)size; k++) {
+        if (!mine[k / (int64_t)size] && byte[k] != 0xff) {
+            fail_msg("%s: rank %d wrote element %lld, outside C", plan_case_name,
+                     spmm_test_env.rank, (long long)(k / (int64_t)size));
+        }
+    }
+    free(mine);
+}
+
+void *to_device(const void *host, size_t bytes)
+{
+    void *device;
+
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &device));
+    spmm_assert_ok(spmm_buffer_copy(ctx, device, host, bytes));
+    return device;
+}
+
+void *to_device_narrow(const int64_t *host, int64_t count)
+{
+    int32_t *narrow = spmm_test_calloc((size_t)count + 1, sizeof *narrow);
+    void    *device;
+
+    for (int64_t k = 0; k < count; k++) {
+        narrow[k] = (int32_t)host[k];
+        assert_true(narrow[k] == host[k]);
+    }
+    device = to_device(narrow, (size_t)count * sizeof *narrow);
+    free(narrow);
+    return device;
+}
+
+/* In the plan's distribution; what execute() reads is moved there from the caller's, C where the
+ * width is odd. */
+static dense_t scattered(const shape_t *s, const product_t *p, spmm_plan_t *plan,
+                         spmm_operand_t operand, uint64_t seed)
+{
+    const spmm_type_t  type = operand == SPMM_OPERAND_B ? p->o.b_type : p->o.c_type;
+    spmm_layout_info_t info = {.struct_size = sizeof info};
+    dense_t            from, to;
+
+    spmm_assert_ok(spmm_plan_get_layout(plan, operand, &info));
+    if (seed == 0 || (operand == SPMM_OPERAND_C && p->n % 2 == 0)) {
+        return make_dense(s, p, &info, true, seed, type);
+    }
+    from = make_dense(s, p, &info, false, seed, type);
+    to   = make_dense(s, p, &info, true, 0, type);
+    spmm_assert_ok(
+        spmm_plan_scatter(plan, operand, p->n, from.data, from.ld, to.data, to.ld, NULL));
+    free_dense(&from);
+    return to;
+}
+
+/* The same C, moved back to the caller's distribution. */
+static void check_gathered(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan,
+                           const dense_t *C)
+{
+    spmm_layout_info_t info = {.struct_size = sizeof info};
+    dense_t            back;
+
+    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &info));
+    back = make_dense(s, p, &info, false, 0, C->type);
+    spmm_assert_ok(
+        spmm_plan_gather(plan, SPMM_OPERAND_C, p->n, C->data, C->ld, back.data, back.ld, NULL));
+    spmm_assert_ok(spmm_buffer_copy(ctx, back.host, back.base, back.bytes));
+    check_c(s, p, seed, &back);
+    free_dense(&back);
+}
+
+static void execute(const product_t *p, spmm_plan_t *plan, const dense_t *B, const dense_t *C)
+{
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+    double complex           scalars[2];
+
+    reference_set(p->type, scalars, 0, p->alpha);
+    reference_set(p->type, scalars, 1, p->beta);
+    if (p->alpha == creal(p->alpha) && p->beta == creal(p->beta)) {
+        spmm_assert_ok(spmm_execute(plan, p->n, creal(p->alpha), B->data, B->ld, creal(p->beta),
+                                    C->data, C->ld, NULL));
+    } else {
+        spmm_assert_ok(spmm_execute_scaled(plan, p->n, scalars, B->data, B->ld,
+                                           (char *)scalars + spmm_type_size(p->type), C->data,
+                                           C->ld, NULL));
+    }
+    assert_true(p->o.graph != 0 || spmmi_alloc_get_stats().calls == before.calls);
+}
+
+/* C in the plan's layout. */
+static dense_t run_once(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan)
+{
+    dense_t B = scattered(s, p, plan, SPMM_OPERAND_B, SEED_B);
+    /* beta == 0 must overwrite the NaN that C is then full of. */
+    dense_t C = scattered(s, p, plan, SPMM_OPERAND_C, p->beta == 0.0 ? 0 : SEED_C);
+
+    for (int k = 0; k == 0 || (p->beta == 0.0 && k <= p->repeats); k++) {
+        execute(p, plan, &B, &C);
+    }
+    spmm_assert_ok(spmm_buffer_copy(ctx, C.host, C.base, C.bytes));
+    check_c(s, p, seed, &C);
+    check_beside(p, &C);
+    check_gathered(s, p, seed, plan, &C);
+    free_dense(&B);
+    return C;
+}
+
+static void run(const shape_t *s, const product_t *p, uint64_t seed, spmm_plan_t *plan)
+{
+    dense_t C = run_once(s, p, seed, plan);
+
+    free_dense(&C);
+}
+
+/* What of @p p its caller left open. */
+static product_t completed(const product_t *p)
 {
     product_t full = *p;
 
-    full.b_type    = p->b_type == SPMM_TYPE_AUTO ? p->type : p->b_type;
-    full.c_type    = p->c_type == SPMM_TYPE_AUTO ? full.b_type : p->c_type;
+    full.o.struct_size = sizeof full.o;
+    full.o.b_type      = p->o.b_type == SPMM_TYPE_AUTO ? p->type : p->o.b_type;
+    full.o.c_type      = p->o.c_type == SPMM_TYPE_AUTO ? full.o.b_type : p->o.c_type;
+    full.o.layout      = p->o.layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : p->o.layout;
+    full.o.levels      = p->o.levels == NULL ? test_context_levels() : p->o.levels;
     full.planned_n = p->planned_n == 0 ? p->n : p->planned_n;
-    full.inner     = p->op == SPMM_OP_N ? s->cols : s->rows;
-    plan_and_run(s, &full);
+    full.bound     = p->o.compute == SPMM_COMPUTE_32F_FAST_TF32 ? 2e-3 : reference_bound(p->type);
+    if (p->o.halo_type != SPMM_TYPE_AUTO) {
+        full.bound += p->o.halo_type == SPMM_R_32F ? 0x1p-24 : 0x1p-11;
+    }
+    return full;
+}
+
+/* One status on all ranks.  @return was the plan made? */
+static bool is_made(const product_t *p, spmm_status_t status)
+{
+    int range[2] = {(int)status, -(int)status};
+
+    MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
+    if (range[0] != -range[1] ||
+        (status != SPMM_OK && (!p->may_refuse || spmm_last_error(ctx)[0] == '\0' ||
+                               (status != SPMM_ERR_ARGUMENT && status != SPMM_ERR_UNSUPPORTED &&
+                                status != SPMM_ERR_RANGE)))) {
+        fail_msg("%s: status %d, %d to %d on all ranks: %s", plan_case_name, (int)status, -range[1],
+                 range[0], spmm_last_error(ctx));
+    }
+    return status == SPMM_OK;
+}
+
+/* Values by way of the device, where plans take them: their entries stay with the caller's rows. */
+static void run_from_device(const shape_t *s, const product_t *p, const caller_t *c,
+                            spmm_plan_t *plan)
+{
+    void *values = to_device(c->values, (size_t)c->row_ptr[c->rows] * spmm_type_size(p->type));
+
+    if (is_made(p, spmm_plan_update_values(plan, values, NULL))) {
+        run(s, p, FIRST_A, plan);
+    }
+    spmm_assert_ok(spmm_buffer_free(ctx, &values));
+}
+
+/* Another plan gives the same bits. */
+static void run_again(const shape_t *s, const product_t *p, spmm_matrix_t *A, spmm_plan_t **plan)
+{
+    dense_t first = run_once(s, p, FIRST_A, *plan), again;
+
+    spmm_assert_ok(spmm_plan_destroy(plan));
+    spmm_assert_ok(spmm_plan_create(A, p->planned_n, &p->o, plan));
+    again = run_once(s, p, FIRST_A, *plan);
+    assert_memory_equal(first.host, again.host, first.bytes);
+    free_dense(&first);
+    free_dense(&again);
+}
+
+static void run_all(const shape_t *s, const product_t *p, const caller_t *first, spmm_matrix_t *A,
+                    spmm_plan_t **plan)
+{
+    caller_t  second = make_caller(s, p, SECOND_A);
+    product_t narrow = *p;
+
+    narrow.n   = 1;
+    narrow.pad = 3;
+    if (p->o.deterministic != 0) {
+        run_again(s, p, A, plan);
+    } else {
+        run(s, p, FIRST_A, *plan);
+    }
+    spmm_assert_ok(spmm_matrix_update_values(A, second.values));
+    run(s, &narrow, SECOND_A, *plan);
+    spmm_assert_ok(spmm_matrix_drop_entries(A)); /* the plan has its own */
+    run(s, p, SECOND_A, *plan);
+    if (p->may_refuse || (p->o.partition == NULL &&
+                          !(p->o.reproducible != 0 && p->o.op != SPMM_OP_N))) {
+        run_from_device(s, p, first, *plan);
+    }
+    free_caller(&second);
+}
+
+bool check_plan(const shape_t *s, const product_t *p)
+{
+    const product_t   full  = completed(p);
+    caller_t          first = make_caller(s, &full, FIRST_A);
+    spmm_matrix_t    *A     = create(&first, p);
+    spmm_plan_t      *plan  = NULL;
+    const bool        made  = is_made(p, spmm_plan_create(A, full.planned_n, &full.o, &plan));
+
+    if (made) {
+        run_all(s, &full, &first, A, &plan);
+        assert_int_equal(spmm_matrix_destroy(&A), SPMM_ERR_ARGUMENT); /* a plan is alive */
+    }
+    test_context_destroy(&plan, &A, NULL);
+    free_caller(&first);
+    return made;
+}
+
+spmm_matrix_t *plan_case_matrix(const shape_t *s, const product_t *p)
+{
+    caller_t       c = make_caller(s, p, FIRST_A);
+    spmm_matrix_t *A = create(&c, p);
+
+    free_caller(&c);
+    return A;
+}
+
+void *plan_case_run(const shape_t *s, const product_t *p, spmm_plan_t *plan, size_t *bytes)
+{
+    const product_t full = completed(p);
+    dense_t         C    = run_once(s, &full, FIRST_A, plan);
+
+    *bytes = C.bytes;
+    spmm_assert_ok(spmm_buffer_free(ctx, &C.base));
+    return C.host;
 }
 
 void open_context(void)

@@ -21,31 +21,33 @@ typedef enum {
      *  symmetric in its rows and in its columns, B antisymmetric in its rows but for the first.
      *  C must be what sums in FP32 are, rounded once. */
     VALUES_CANCEL,
-    VALUES_EQUAL /**< 64 in A and B, 36864 in C; likewise */
+    VALUES_EQUAL,   /**< 64 in A and B, 36864 in C; likewise */
+    VALUES_WIDE,    /**< real, over the range of the type, with empty rows; as VALUES_DRAWN */
+    VALUES_SPOILED, /**< the same, Inf and NaN in B */
+    VALUES_DENORMAL /**< the same, a third of A and B below the normal range */
 } values_t;
 
 /** One product to check. */
 typedef struct {
-    spmm_type_t    type, c_type; /**< c_type SPMM_TYPE_AUTO: type */
-    spmm_type_t    b_type;       /**< SPMM_TYPE_AUTO: type; else complex, and so is C */
-    spmm_op_t      op;
-    spmm_layout_t  layout;
-    const char    *partition;
-    int64_t        n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
-    double complex alpha, beta;       /**< with imaginary parts by spmm_execute_scaled() */
-    const char    *engine;            /**< NULL: the plan chooses */
-    const char    *tuning;            /**< likewise; the plan option */
-    const char    *transport;         /**< likewise; one that refuses to be used passes */
-    values_t       values;
-    int64_t        inner; /**< rows of B, by check_plan() */
-    bool           reproducible;
-    bool           narrow; /**< A from 32-bit indices, its arrays on the device */
+    spmm_type_t         type;              /**< of A */
+    int64_t             n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
+    int64_t             shift;             /**< elements that B and C begin late */
+    double complex      alpha, beta;       /**< imaginary parts: by spmm_execute_scaled() */
+    values_t            values;
+    bool                narrow;     /**< A from 32-bit indices, its arrays on the device */
+    bool                may_refuse; /**< a plan that is refused on all ranks alike passes, too */
+    int                 repeats;    /**< more products into the same C, where beta is 0 */
+    double              bound;      /**< of C, by check_plan() */
+    spmm_plan_options_t o; /**< layout AUTO: row-major; levels from test_context.h where
+                                they are NULL */
 } product_t;
 
 /** The context of the cases. */
 extern spmm_context_t *ctx;
-/** Plans that were made. */
-extern int plans_made;
+
+/** What failures of the next products name themselves by; printf. */
+#define plan_case_label(...) (void)snprintf(plan_case_name, sizeof plan_case_name, __VA_ARGS__)
+extern char plan_case_name[64];
 
 /** Make ctx: test_context_open(). */
 void open_context(void);
@@ -68,8 +70,16 @@ void *to_device(const void *host, size_t bytes);
 /** The same for indices, which become 32-bit ones there. */
 void *to_device_narrow(const int64_t *host, int64_t count);
 
-/** Plan and run p on a matrix of @p s, with the caller's rows in uneven blocks: as created, with
- *  new values, with fewer columns; C compared in the plan's layout and moved back. */
-void check_plan(const shape_t *s, const product_t *p);
+/** Plan and run @p p on a matrix of @p s, with the caller's rows in uneven blocks: as created, with
+ *  new values, with fewer columns; C compared in the plan's layout and moved back, and nothing
+ *  written beside it.  A deterministic plan is made twice and gives the same bits.
+ *  @return was the plan made? */
+bool check_plan(const shape_t *s, const product_t *p);
+
+/** This rank's part of the matrix, with the first values. */
+spmm_matrix_t *plan_case_matrix(const shape_t *s, const product_t *p);
+/** One checked product of a plan of that matrix, which has o.op, o.layout and types of @p p.
+ *  @return the plan's C as it lies in memory, to be freed */
+void *plan_case_run(const shape_t *s, const product_t *p, spmm_plan_t *plan, size_t *bytes);
 
 #endif /* SPMM_PLAN_CASE_H */

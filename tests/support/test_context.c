@@ -68,3 +68,48 @@ char *test_context_explain(const spmm_plan_t *plan)
     assert_int_equal(fclose(out), 0);
     return text;
 }
+
+void test_context_explains(const spmm_plan_t *plan, const char *words)
+{
+    char *text = test_context_explain(plan);
+
+    if (strstr(text, words) == NULL) {
+        fail_msg("no '%s' in: %s", words, text);
+    }
+    free(text);
+}
+
+spmm_context_t *test_context_on(MPI_Comm comm, int per_node)
+{
+    const spmm_context_options_t o = {
+        .struct_size = sizeof o, .device = SPMM_DEVICE_CPU, .ranks_per_node = per_node};
+    spmm_context_t *ctx = NULL;
+
+    spmm_assert_ok(spmm_context_create(comm, &o, &ctx));
+    return ctx;
+}
+
+void test_context_refused(spmm_context_t *ctx, spmm_status_t status, spmm_status_t want,
+                          const char *words)
+{
+    assert_int_equal(status, want);
+    if (strstr(spmm_last_error(ctx), words) == NULL) {
+        fail_msg("no '%s' in: %s", words, spmm_last_error(ctx));
+    }
+}
+
+spmm_plan_stats_t test_context_stats(const spmm_plan_t *plan)
+{
+    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
+
+    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    return stats;
+}
+
+spmm_layout_info_t test_context_layout(const spmm_plan_t *plan, spmm_operand_t operand)
+{
+    spmm_layout_info_t info = {.struct_size = sizeof info};
+
+    spmm_assert_ok(spmm_plan_get_layout(plan, operand, &info));
+    return info;
+}

@@ -27,7 +27,20 @@ void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t 
 #define test_context_free(ctx, ...) test_context_free_list(ctx, (void **[]){__VA_ARGS__, NULL})
 void test_context_free_list(spmm_context_t *ctx, void ***buffer);
 
+/** A context of @p comm on CPUs, with nodes of @p per_node ranks; 0: those there are. */
+spmm_context_t *test_context_on(MPI_Comm comm, int per_node);
+
+/** Assert @p want and @p words in the sentence of @p ctx. */
+void test_context_refused(spmm_context_t *ctx, spmm_status_t status, spmm_status_t want,
+                          const char *words);
+
 /** What spmm_plan_explain() prints; to be freed. */
 char *test_context_explain(const spmm_plan_t *plan);
+/** Assert @p words in it. */
+void test_context_explains(const spmm_plan_t *plan, const char *words);
+
+/* What a plan says of itself. */
+spmm_plan_stats_t  test_context_stats(const spmm_plan_t *plan);
+spmm_layout_info_t test_context_layout(const spmm_plan_t *plan, spmm_operand_t operand);
 
 #endif /* SPMM_TEST_CONTEXT_H */

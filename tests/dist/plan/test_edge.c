@@ -1,98 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks. */
+/** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks: what a plan
+ *  holds, and what is chosen.  Products are those of test_plan.c. */
 #include "plan_case.h"
 
 #include "cpu/cpu_kernels.h"
 #include "plan/plan.h"
-
-static const struct {
-    const char *name;
-    spmm_type_t type;
-} engines[] = {{"bittcf", SPMM_R_32F}, {"hrpb", SPMM_R_32F}, {"dmma", SPMM_R_64F}};
-enum { N_ENGINES = sizeof engines / sizeof engines[0] };
-
-static const double      betas[]      = {0.0, 1.0, -0.5};
-static const char *const partitions[] = {NULL, "block", "auto"};
-
-static product_t product(int engine, int variant)
-{
-    return (product_t){.type      = engines[engine].type,
-                       .op        = variant % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                       .layout    = SPMM_LAYOUT_COL,
-                       .partition = partitions[variant / 2 % 3],
-                       .n         = 6,
-                       .planned_n = 9,
-                       .pad       = variant % 4,
-                       .alpha     = 1.5,
-                       .beta      = betas[variant / 2 % 3],
-                       .engine    = engines[engine].name};
-}
-
-/* check_plan() also runs fewer columns than planned, and 1, and poisons C where beta is 0. */
-static void test_products(void **state)
-{
-    const shape_t shape = {61, 61, 5, 17};
-
-    for (int e = 0; e < N_ENGINES; e++) {
-        for (int v = 0; v < 6; v++) {
-            const product_t p = product(e, v);
-
-            check_plan(&shape, &p);
-        }
-    }
-}
-
-/* Ranks without rows, blocks without entries, blocks without rows of B or C. */
-static void test_shapes(void **state)
-{
-    const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5},  {2, 2, 1, -1}, {1, 90, 2, -1},
-                              {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1}, {0, 12, 0, -1},
-                              {12, 0, 0, -1},  {64, 64, 40, 0}};
-
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int e = 0; e < N_ENGINES; e++) {
-            for (int v = 0; v < 6; v++) {
-                const product_t p = product(e, v);
-
-                check_plan(&shapes[s], &p);
-            }
-        }
-    }
-}
-
-/* More than one tile of columns. */
-static void test_wide(void **state)
-{
-    const shape_t shape = {101, 75, 6, 3};
-
-    for (int e = 0; e < N_ENGINES; e++) {
-        for (int v = 2; v < 6; v++) {
-            product_t p = product(e, v);
-
-            p.n         = 67;
-            p.planned_n = 70;
-            check_plan(&shape, &p);
-        }
-    }
-}
-
-static void test_auto(void **state)
-{
-    const shape_t     shape   = {61, 61, 5, 17};
-    const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
-
-    for (int t = 0; t < 4; t++) {
-        for (int v = 0; v < 6; v++) {
-            product_t p = product(0, v);
-
-            p.type = p.c_type = types[t];
-            p.engine          = NULL;
-            check_plan(&shape, &p);
-        }
-    }
-}
 
 /* The plan of @p engine for a diagonal matrix, one row per rank. */
 static spmm_plan_t *diagonal_plan(const char *engine, spmm_layout_t layout, spmm_matrix_t **A)
@@ -281,6 +195,7 @@ static void test_store(void **state)
 {
     const spmm_type_t types[] = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
     const int64_t     rows[]  = {0, 1, 31, 32, 33, 100};
+    const double      betas[] = {0.0, 1.0, -0.5};
 
     for (int t = 0; t < 4; t++) {
         for (int r = 0; r < 6; r++) {
@@ -292,5 +207,4 @@ static void test_store(void **state)
     }
 }
 
-PLAN_TESTS(test_products, test_shapes, test_wide, test_auto, test_explain, test_direct, test_choice,
-           test_store);
+PLAN_TESTS(test_explain, test_direct, test_choice, test_store);

@@ -2,7 +2,7 @@
 /* test: RANKS 1 2 3 4 ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /** @file test_halo_type.c  Rows of B rounded on their way: errors within the bound of the header,
- *  and beyond exact ones, half the bytes, and what is refused. */
+ *  and beyond exact ones, and half the bytes. */
 #include "plan_case.h"
 
 enum { EACH = 23, N = 40 };
@@ -136,33 +136,4 @@ static void test_products(void **state)
     }
 }
 
-static void check_refused(spmm_type_t type, const spmm_plan_options_t *o, spmm_status_t status,
-                          const char *sentence)
-{
-    spmm_matrix_t *A    = create(type);
-    spmm_plan_t   *plan = NULL;
-
-    assert_int_equal(spmm_plan_create(A, N, o, &plan), status);
-    assert_non_null(strstr(spmm_last_error(ctx), sentence));
-    test_context_destroy(NULL, &A, NULL);
-}
-
-static void test_refused(void **state)
-{
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-
-    o.halo_type = SPMM_R_16F;
-    check_refused(SPMM_R_64F, &o, SPMM_ERR_ARGUMENT, "halo_type must be 16f or 16bf where A is in");
-    o.op = SPMM_OP_T;
-    check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type rounds rows of B, and op T");
-    o.op           = SPMM_OP_N;
-    o.reproducible = 1;
-    check_refused(SPMM_R_32F, &o, SPMM_ERR_UNSUPPORTED, "halo_type is not for reproducible plans");
-    o.reproducible = 0;
-    if (spmm_test_env.size > 1) {
-        o.halo_type = spmm_test_env.rank == 0 ? SPMM_R_16F : SPMM_TYPE_AUTO;
-        check_refused(SPMM_R_32F, &o, SPMM_ERR_ARGUMENT, "halo_type");
-    }
-}
-
-PLAN_TESTS(test_products, test_refused);
+PLAN_TESTS(test_products);

@@ -1,193 +1,368 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
+/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_plan.c  Plans: every op, layout, type and partition, odd shapes, and mistakes. */
+/* test: RANKS 4 DEVICE cuda AS cuda_levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
+/** @file test_plan.c
+ *  Products of whole plans against the dense FP64 product: op, types, layout, partition, engine,
+ *  order of rows, schedule, width and factors, from one table; every engine in every mode over the
+ *  range of its type; and mistakes.  test_mixed.c draws the options that are not here.
+ */
 #include "plan_case.h"
 
-static const char *const partitions[] = {NULL, "block", "auto"};
+/** Order of exchange and products, and parts of columns. */
+typedef struct {
+    const char *schedule;
+    int         chunks;
+} way_t;
 
-static void test_types_ops_layouts(void **state)
+typedef struct {
+    int64_t n, planned_n, pad;
+} width_t;
+
+/** Lists that are crossed, each ended by 0; an empty one stands for the default. */
+typedef struct {
+    const char    *name;
+    const shape_t *shapes;        /* ended by -1 rows */
+    spmm_type_t    types[11][3];  /* of A, C and B; AUTO as in the options */
+    const char    *ops, *layouts; /* letters */
+    const char    *partitions[4], *engines[4], *reorders[5];
+    way_t          ways[5];
+    width_t        widths[5];
+    int            every; /* of the products one in so many, prime to the lengths of the lists */
+    product_t      rest;  /* where alpha is 0, factors are drawn */
+} sweep_t;
+
+static const shape_t square[] = {{61, 61, 5, 17}, {-1, 0, 0, 0}};
+/* Ranks without rows, blocks without entries, more rows than columns and the other way. */
+static const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5},  {2, 2, 1, -1},   {1, 90, 2, -1},
+                                 {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1},   {0, 12, 0, -1},
+                                 {12, 0, 0, -1},  {64, 64, 40, 0}, {33, 33, 1, -1}, {2, 3, 1, -1},
+                                 {-1, 0, 0, 0}};
+static const shape_t orders[] = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}, {-1, 0, 0, 0}};
+static const shape_t full[]  = {{60, 60, 1, -1}, {90, 90, 90, 0}, {-1, 0, 0, 0}};
+static const shape_t small[] = {{40, 40, 1, -1}, {-1, 0, 0, 0}};
+
+#define WAYS                                                                                       \
+    {                                                                                              \
+        {"overlap", 1}, {"overlap", 2}, {"overlap", 4},                                            \
+        {                                                                                          \
+            "merged", 1                                                                            \
+        }                                                                                          \
+    }
+#define HALFS                                                                                      \
+    {                                                                                              \
+        {SPMM_R_16F}, {SPMM_R_16BF}, {SPMM_R_16F, SPMM_R_32F},                                     \
+        {                                                                                          \
+            SPMM_R_16BF, SPMM_R_32F                                                                \
+        }                                                                                          \
+    }
+
+static const sweep_t sweeps[] = {
+    {.name       = "types",
+     .shapes     = square,
+     .types      = {{SPMM_R_64F},
+                    {SPMM_R_32F},
+                    {SPMM_R_16F},
+                    {SPMM_R_16BF},
+                    {SPMM_C_64F},
+                    {SPMM_C_32F},
+                    {SPMM_R_16F, SPMM_R_32F},
+                    {SPMM_R_16BF, SPMM_R_32F},
+                    {SPMM_R_64F, SPMM_TYPE_AUTO, SPMM_C_64F},
+                    {SPMM_R_32F, SPMM_TYPE_AUTO, SPMM_C_32F}},
+     .ops        = "NTH",
+     .layouts    = "RC",
+     .partitions = {"keep", "block", "auto"},
+     .widths     = {{6, 9, 0}},
+     .every      = 1},
+    {.name       = "shapes",
+     .shapes     = shapes,
+     .types      = {{SPMM_R_64F}},
+     .ops        = "NT",
+     .layouts    = "RC",
+     .partitions = {"keep", "block", "auto"},
+     .widths     = {{70, 70, 2}},
+     .every      = 1},
+    {.name       = "32-bit indices",
+     .shapes     = shapes,
+     .types      = {{SPMM_R_64F}, {SPMM_R_32F}, {SPMM_R_16F}, {SPMM_R_16BF}},
+     .ops        = "NT",
+     .partitions = {"block", "keep"},
+     .widths     = {{5, 5, 0}},
+     .every      = 5,
+     .rest       = {.narrow = true}},
+    {.name       = "engines that convert column-major B and C",
+     .shapes     = shapes,
+     .types      = {{SPMM_R_32F}},
+     .ops        = "NT",
+     .layouts    = "C",
+     .partitions = {"keep", "block", "auto"},
+     .engines    = {"bittcf", "hrpb"},
+     .widths     = {{6, 9, 3}, {67, 70, 0}},
+     .every      = 5},
+    {.name       = "the same in FP64",
+     .shapes     = shapes,
+     .types      = {{SPMM_R_64F}},
+     .ops        = "NT",
+     .layouts    = "C",
+     .partitions = {"keep", "block", "auto"},
+     .engines    = {"dmma"},
+     .widths     = {{6, 9, 3}, {67, 70, 0}},
+     .every      = 5},
+    {.name       = "orders of rows",
+     .shapes     = orders,
+     .types      = {{SPMM_R_32F}},
+     .ops        = "NT",
+     .layouts    = "RC",
+     .partitions = {"keep", "auto"},
+     .engines    = {"auto", "bittcf", "hrpb"},
+     .reorders   = {"none", "affinity", "sorted", "auto"},
+     .ways       = {{"auto", 0}, {"overlap", 2}, {"merged", 1}},
+     .widths     = {{5, 6, 1}},
+     .every      = 11},
+    {.name       = "schedules",
+     .shapes     = square,
+     .types      = {{SPMM_R_32F}, {SPMM_C_64F}, {SPMM_R_64F}, {SPMM_C_32F}, {SPMM_R_16F}},
+     .ops        = "NTH",
+     .layouts    = "RC",
+     .partitions = {"keep", "block"},
+     .ways       = WAYS,
+     .widths     = {{1, 1, 0}, {33, 40, 0}, {128, 128, 5}, {64, 128, 0}},
+     .every      = 7},
+    {.name   = "shapes of schedules",
+     .shapes = shapes,
+     .types  = {{SPMM_R_64F}},
+     .ways   = WAYS,
+     .widths = {{6, 9, 0}},
+     .every  = 1},
+    {.name    = "16 bits that do not hold sums of a part of a row",
+     .shapes  = full,
+     .types   = HALFS,
+     .ops     = "NTH",
+     .layouts = "RC",
+     .ways    = WAYS,
+     .widths  = {{9, 16, 1}, {8, 16, 3}},
+     .every   = 5,
+     .rest    = {.values = VALUES_CANCEL}},
+    {.name    = "alpha A B beyond the range of FP16, with beta C not",
+     .shapes  = small,
+     .types   = HALFS,
+     .ops     = "NTH",
+     .layouts = "RC",
+     .ways    = WAYS,
+     .widths  = {{9, 16, 1}},
+     .every   = 5,
+     .rest    = {.values = VALUES_EQUAL, .alpha = 1.0, .beta = -4.0}},
+    {.name       = "reproducible",
+     .shapes     = shapes,
+     .types      = {{SPMM_R_64F},
+                    {SPMM_R_32F},
+                    {SPMM_R_16F},
+                    {SPMM_R_16BF, SPMM_R_32F},
+                    {SPMM_C_64F},
+                    {SPMM_C_32F},
+                    {SPMM_R_64F, SPMM_TYPE_AUTO, SPMM_C_64F}},
+     .ops        = "NTH",
+     .layouts    = "RC",
+     .partitions = {"keep", "block"},
+     .widths     = {{6, 9, 2}},
+     .every      = 13,
+     .rest       = {.o.reproducible = 1}},
+    {.name    = "reproducible in 16 bits",
+     .shapes  = full,
+     .types   = HALFS,
+     .ops     = "NTH",
+     .layouts = "RC",
+     .widths  = {{9, 16, 1}},
+     .every   = 1,
+     .rest    = {.values = VALUES_CANCEL, .o.reproducible = 1}},
+};
+
+/* One of @p count, at least 1, by the digits of *v. */
+static int take(int64_t *v, int count)
 {
-    const shape_t     shape   = {61, 61, 5, 17};
-    const spmm_type_t types[] = {SPMM_C_64F, SPMM_C_32F, SPMM_R_64F,
-                                 SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
+    const int one = count < 1 ? 1 : count, k = (int)(*v % one);
 
-    for (int t = 0; t < 6; t++) {
-        for (int k = 0; k < 6; k++) {
-            for (int q = 0; q < 3; q++) {
-                check_plan(&shape, &(product_t){.type   = types[t],
-                                                .op     = (spmm_op_t)(k % 3),
-                                                .layout = k < 3 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
-                                                .partition = partitions[q],
-                                                .n         = 6,
-                                                .planned_n = 9,
-                                                .alpha     = t < 2 ? 1.5 - 0.25 * I : 1.5,
-                                                .beta      = q == 0            ? 0.0
-                                                             : q == 1 && t < 2 ? 0.5 * I
-                                                                               : -0.5});
+    *v /= one;
+    return k;
+}
+
+static const char *take_name(int64_t *v, const char *const *list, int most)
+{
+    int count = 0;
+
+    while (count < most && list[count] != NULL) {
+        count++;
+    }
+    return list[take(v, count)];
+}
+
+static char take_letter(int64_t *v, const char *letters)
+{
+    return letters == NULL ? '\0' : letters[take(v, (int)strlen(letters))];
+}
+
+static product_t product_of(const sweep_t *w, int64_t v, const shape_t **shape, int64_t *left)
+{
+    static const double betas[] = {0.0, -0.5, 1.0}, alphas[] = {1.5, -1.0};
+    const int64_t       number = v;
+    product_t           p      = w->rest;
+    int                 count  = 0, k;
+    char                op;
+
+    while (count < 11 && w->types[count][0] != SPMM_TYPE_AUTO) {
+        count++;
+    }
+    k           = take(&v, count);
+    p.type      = w->types[k][0];
+    p.o.c_type  = w->types[k][1];
+    p.o.b_type  = w->types[k][2];
+    op          = take_letter(&v, w->ops);
+    p.o.op      = op == 'T' ? SPMM_OP_T : op == 'H' ? SPMM_OP_H : SPMM_OP_N;
+    p.o.layout  = take_letter(&v, w->layouts) == 'C' ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+    p.o.engine  = take_name(&v, w->engines, 4);
+    p.o.reorder = take_name(&v, w->reorders, 5);
+    for (count = 0; count < 5 && w->ways[count].schedule != NULL;) {
+        count++;
+    }
+    k            = take(&v, count);
+    p.o.schedule = w->ways[k].schedule;
+    p.o.chunks   = w->ways[k].chunks;
+    for (count = 0; count < 5 && w->widths[count].n > 0;) {
+        count++;
+    }
+    k             = take(&v, count);
+    p.n           = w->widths[k].n;
+    p.planned_n   = w->widths[k].planned_n;
+    p.pad         = w->widths[k].pad;
+    p.o.partition = take_name(&v, w->partitions, 4);
+    p.o.partition =
+        p.o.partition != NULL && strcmp(p.o.partition, "keep") == 0 ? NULL : p.o.partition;
+    for (count = 0; w->shapes[count].rows >= 0;) {
+        count++;
+    }
+    *shape = &w->shapes[take(&v, count)];
+    *left  = v;
+    if (p.alpha == 0.0) {
+        const bool turns = spmmi_is_complex(p.type);
+
+        p.alpha = alphas[number / w->every % 2] - (turns ? 0.25 * I : 0.0);
+        p.beta  = betas[number / w->every % 3] * (turns && number % 2 == 0 ? I : 1.0);
+    }
+    return p;
+}
+
+/* Complex blocks of a real matrix lie by rows, and one format for all rows is for op N by rows. */
+static bool goes_together(const product_t *p)
+{
+    const bool by_rows = p->o.layout == SPMM_LAYOUT_ROW;
+
+    return (p->o.b_type == SPMM_TYPE_AUTO || by_rows) &&
+           (p->o.schedule == NULL || strcmp(p->o.schedule, "merged") != 0 ||
+            (p->o.op == SPMM_OP_N && by_rows));
+}
+
+static void test_products(void **state)
+{
+    for (size_t k = 0; k < sizeof sweeps / sizeof sweeps[0]; k++) {
+        int64_t left = 0;
+        int     run  = 0;
+
+        for (int64_t v = 0; left == 0; v += sweeps[k].every) {
+            const shape_t  *shape;
+            const product_t p = product_of(&sweeps[k], v, &shape, &left);
+
+            if (left == 0 && goes_together(&p)) {
+                plan_case_label("%s, %d", sweeps[k].name, run);
+                (void)check_plan(shape, &p);
+                run++;
             }
         }
+        assert_true(run > 10);
     }
 }
 
-static void test_mixed_c(void **state)
+/* Sums of 16 bits that cancel, by each transport that may be used. */
+static void test_transports(void **state)
 {
-    const shape_t shape = {40, 40, 4, -1};
+    const sweep_t         sweep = {.shapes  = full,
+                                   .types   = HALFS,
+                                   .ops     = "NTH",
+                                   .layouts = "RC",
+                                   .ways    = WAYS,
+                                   .widths  = {{9, 16, 1}},
+                                   .every   = 5,
+                                   .rest    = {.values = VALUES_CANCEL, .may_refuse = true}};
+    spmm_component_info_t info  = {.struct_size = sizeof info};
 
-    for (int k = 0; k < 4; k++) {
-        check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF,
-                                        .c_type    = SPMM_R_32F,
-                                        .op        = k < 2 ? SPMM_OP_N : SPMM_OP_T,
-                                        .layout    = SPMM_LAYOUT_ROW,
-                                        .partition = "block",
-                                        .n         = 7,
-                                        .alpha     = 1.0,
-                                        .beta      = 2.0});
-    }
-}
+    for (int t = 0; spmm_transport_info(t, &info) == SPMM_OK; t++) {
+        int made = 0;
 
-/* A real matrix times complex blocks. */
-static void test_complex_b(void **state)
-{
-    const shape_t shape = {40, 40, 4, 3};
+        for (int64_t v = 0; v < 4 * 3 * 2 * 4; v += sweep.every) {
+            const shape_t *shape;
+            int64_t        left;
+            product_t      p = product_of(&sweep, v, &shape, &left);
 
-    for (int k = 0; k < 12; k++) {
-        check_plan(&shape, &(product_t){.type      = k % 2 == 0 ? SPMM_R_64F : SPMM_R_32F,
-                                        .b_type    = k % 2 == 0 ? SPMM_C_64F : SPMM_C_32F,
-                                        .op        = k < 6 ? SPMM_OP_N : SPMM_OP_H,
-                                        .partition = partitions[k / 2 % 3],
-                                        .layout    = SPMM_LAYOUT_ROW,
-                                        .n         = 7,
-                                        .planned_n = 9,
-                                        .pad       = k % 3,
-                                        .alpha     = -1.5,
-                                        .beta      = k % 3});
-    }
-}
-
-static void test_shapes(void **state)
-{
-    const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5},  {2, 2, 1, -1},  {1, 90, 2, -1},
-                              {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1},  {0, 12, 0, -1},
-                              {12, 0, 0, -1},  {64, 64, 40, 0}, {33, 33, 1, -1}};
-
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int k = 0; k < 6; k++) {
-            check_plan(&shapes[s], &(product_t){.type   = SPMM_R_64F,
-                                                .op     = k % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                                .layout = k < 3 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW,
-                                                .partition = partitions[k / 2],
-                                                .n         = 70,
-                                                .pad       = 2,
-                                                .alpha     = -1.0,
-                                                .beta      = k % 3 == 0 ? 1.0 : 0.0});
+            p.o.transport = info.name;
+            made += goes_together(&p) && check_plan(shape, &p);
         }
+        print_message("%d plans over %s\n", made, info.name);
+        assert_true(made > 10 || strcmp(info.name, "mpi-host") != 0);
     }
 }
 
-/* Every rank must hear of one rank's mistake, with the same status. */
-static void test_agreement(void **state)
-{
-    const bool          last = spmm_test_env.rank == spmm_test_env.size - 1;
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A    = NULL;
-    spmm_plan_t        *plan = NULL;
-
-    assert_int_equal(test_context_matrix(ctx, 1, last ? 99 : 0, &A), SPMM_ERR_ARGUMENT);
-    assert_null(A);
-    assert_non_null(strstr(spmm_last_error(ctx), "99"));
-    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
-    o.engine = "no-such-engine";
-    assert_int_equal(spmm_plan_create(A, 4, &o, &plan), SPMM_ERR_ARGUMENT);
-    assert_non_null(strstr(spmm_last_error(ctx), "no-such-engine"));
-    o.engine = NULL;
-    if (spmm_test_env.size > 1) {
-        assert_int_equal(spmm_plan_create(A, last ? 4 : 5, &o, &plan), SPMM_ERR_ARGUMENT);
-        o.op = last ? SPMM_OP_T : SPMM_OP_N;
-        assert_int_equal(spmm_plan_create(A, 4, &o, &plan), SPMM_ERR_ARGUMENT);
-        o.op = SPMM_OP_N;
-    }
-    assert_int_equal(spmm_plan_create(A, last ? 0 : 4, &o, &plan), SPMM_ERR_ARGUMENT);
-    o.struct_size = 1000;
-    assert_int_equal(spmm_plan_create(A, 4, &o, &plan), SPMM_ERR_ARGUMENT);
-    assert_null(plan);
-    assert_int_equal(spmm_context_destroy(&ctx), SPMM_ERR_ARGUMENT); /* a matrix is alive */
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-}
-
-/* What complex numbers do not go with; the sentences say what does. */
-static void test_complex_refusals(void **state)
+/* Every engine in every mode that it takes: over the range of the type, with Inf and NaN in B, with
+ * denormals, with alpha = 0, and with equal bits from plan to plan. */
+static void test_engines(void **state)
 {
     static const struct {
-        spmm_type_t         type;
-        spmm_plan_options_t o;
-        spmm_status_t       status;
-        const char         *sentence;
-    } cases[] = {
-        {SPMM_R_64F, {.b_type = SPMM_C_32F}, SPMM_ERR_ARGUMENT, "64c where A is 64f"},
-        {SPMM_C_64F, {.b_type = SPMM_R_64F}, SPMM_ERR_ARGUMENT, "must have the type of A"},
-        {SPMM_R_64F,
-         {.b_type = SPMM_C_64F, .c_type = SPMM_R_64F},
-         SPMM_ERR_ARGUMENT,
-         "C must have the type of B"},
-        {SPMM_R_64F,
-         {.b_type = SPMM_C_64F, .layout = SPMM_LAYOUT_COL},
-         SPMM_ERR_UNSUPPORTED,
-         "use layout row"},
-        {SPMM_C_64F, {.engine = "hrpb"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32f"},
-        {SPMM_C_32F, {.engine = "dmma"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 64c"},
-        {SPMM_C_64F, {.engine = "bittcf"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32c"},
-        {SPMM_C_32F, {.engine = "cvse"}, SPMM_ERR_UNSUPPORTED, "of type 16f or 16bf"},
-        {SPMM_C_32F, {.compute = SPMM_COMPUTE_64F}, SPMM_ERR_ARGUMENT, "matrix of type 32c"},
-    };
-    spmm_sddmm_plan_t *sampled = NULL;
-    spmm_matrix_t     *A;
-    spmm_plan_t       *plan = NULL;
+        spmm_type_t    type;
+        spmm_compute_t compute;
+    } modes[]                         = {{SPMM_R_64F, SPMM_COMPUTE_64F},
+                                         {SPMM_R_32F, SPMM_COMPUTE_32F},
+                                         {SPMM_R_32F, SPMM_COMPUTE_32F_FAST_TF32},
+                                         {SPMM_R_16F, SPMM_COMPUTE_32F},
+                                         {SPMM_R_16BF, SPMM_COMPUTE_32F}};
+    static const product_t products[] = {
+        {.alpha = 1.0, .values = VALUES_WIDE},
+        {.alpha = -0.75, .beta = 2.0, .values = VALUES_WIDE, .o.layout = SPMM_LAYOUT_COL},
+        {.alpha = 1.0, .beta = -1.0, .values = VALUES_WIDE, .o.op = SPMM_OP_T},
+        {.alpha = 1.0, .values = VALUES_SPOILED},
+        {.alpha = 1.0, .beta = 1.0, .values = VALUES_SPOILED, .o.op = SPMM_OP_T},
+        {.alpha = 1.0, .values = VALUES_DENORMAL},
+        {.alpha = 0.0, .values = VALUES_WIDE},
+        {.alpha = 0.0, .beta = -2.0, .values = VALUES_WIDE},
+        {.alpha = 1.0, .values = VALUES_WIDE, .o.deterministic = 1},
+        {.alpha  = 1.0,
+         .beta   = 1.0,
+         .values = VALUES_WIDE,
+         .o      = {.op = SPMM_OP_T, .deterministic = 1}}};
+    const shape_t         shape = {90, 90, 6, 40};
+    spmm_component_info_t info  = {.struct_size = sizeof info};
 
-    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-        spmm_plan_options_t o = cases[k].o;
+    for (size_t k = 0; k < sizeof products / sizeof products[0]; k++) {
+        for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+            int found = 0;
 
-        o.struct_size = sizeof o;
-        spmm_assert_ok(spmm_matrix_generate(ctx, "banded:rows=8,band=1", cases[k].type, 1, &A));
-        assert_int_equal(spmm_plan_create(A, 4, &o, &plan), cases[k].status);
-        assert_non_null(strstr(spmm_last_error(ctx), cases[k].sentence));
-        if (cases[k].type != SPMM_R_64F) {
-            assert_int_equal(spmm_sddmm_plan_create(A, 4, NULL, &sampled), SPMM_ERR_UNSUPPORTED);
-            assert_non_null(strstr(spmm_last_error(ctx), "SDDMM is of real matrices"));
+            for (int e = 0; spmm_engine_info(e, &info) == SPMM_OK; e++) {
+                product_t p = products[k];
+
+                p.type              = modes[m].type;
+                p.n                 = 37;
+                p.pad               = 3;
+                p.may_refuse        = true;
+                p.o.compute         = modes[m].compute;
+                p.o.engine          = info.name;
+                p.o.reorder         = "none";
+                p.o.no_autotune     = 1;
+                p.o.exact_nonfinite = p.values == VALUES_SPOILED; /* or padding gets NaN */
+                found += info.built && check_plan(&shape, &p);
+            }
+            assert_true(found > 0);
         }
-        spmm_assert_ok(spmm_matrix_destroy(&A));
     }
 }
-
-static void test_execute_arguments(void **state)
-{
-    const double   host[4] = {1, 2, 3, 4};
-    void          *B, *C;
-    spmm_matrix_t *A;
-    spmm_plan_t   *plan;
-
-    spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
-    spmm_assert_ok(spmm_plan_create(A, 4, NULL, &plan));
-    B = to_device(host, sizeof host);
-    C = to_device(host, sizeof host);
-    /* Refused before anything is sent: all ranks make the same mistake here. */
-    assert_int_equal(spmm_execute(plan, 5, 1, B, 5, 0, C, 5, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute(plan, 0, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute(plan, 4, 1, B, 3, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute(plan, 4, 1, NULL, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute(plan, 4, 1, B, 4, 0, B, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute(NULL, 4, 1, B, 4, 0, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute_scaled(NULL, 4, host, B, 4, host, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute_scaled(plan, 4, NULL, B, 4, host, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_execute_scaled(plan, 4, host, B, 4, NULL, C, 4, NULL), SPMM_ERR_ARGUMENT);
-    assert_int_equal(spmm_plan_resync(NULL), SPMM_ERR_ARGUMENT);
-    spmm_assert_ok(spmm_plan_resync(plan)); /* transport nccl asks for it */
-    spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
-    test_context_free(ctx, &B, &C);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    test_context_destroy(&plan, &A, NULL);
-}
-
 /* A beta that is 0 in the compute type is 0 for every engine: C is not read. */
 static void test_tiny_beta(void **state)
 {
@@ -228,15 +403,14 @@ static void test_no_leak(void **state)
     close_context();
     live = spmmi_alloc_get_stats().live;
     open_context();
-    check_plan(&shape, &(product_t){.type      = SPMM_R_32F,
-                                    .op        = SPMM_OP_T,
-                                    .layout    = SPMM_LAYOUT_COL,
-                                    .partition = "auto",
-                                    .n         = 3,
-                                    .alpha     = 1.0});
+    (void)check_plan(
+        &shape,
+        &(product_t){.type  = SPMM_R_32F,
+                     .n     = 3,
+                     .alpha = 1.0,
+                     .o     = {.op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL, .partition = "auto"}});
     close_context();
     assert_true(spmmi_alloc_get_stats().live == live);
 }
 
-PLAN_TESTS(test_types_ops_layouts, test_mixed_c, test_complex_b, test_shapes, test_agreement,
-           test_complex_refusals, test_execute_arguments, test_tiny_beta, test_no_leak);
+PLAN_TESTS(test_products, test_transports, test_engines, test_tiny_beta, test_no_leak);

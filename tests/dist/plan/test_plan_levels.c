@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 4 */
-/** @file test_plan_levels.c  Exchanges in one level and two: what is taken, refused and reported.
- *  Products in two levels are those of test_schedule.c and test_sddmm.c, run as levels. */
+/** @file test_plan_levels.c  Option levels: what is taken and reported; refusals are those of
+ *  test_refusals.c, products in two levels those of test_plan.c and test_sddmm.c, run as levels. */
 #include "test_context.h"
 
 #include <stdlib.h>
@@ -11,11 +11,7 @@ static spmm_matrix_t  *A;
 
 static void open_nodes(int ranks_per_node)
 {
-    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
-
-    o.device         = SPMM_DEVICE_CPU;
-    o.ranks_per_node = ranks_per_node;
-    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
+    ctx = test_context_on(spmm_test_env.comm, ranks_per_node);
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_64F, 1, &A));
 }
 
@@ -24,29 +20,13 @@ static void close_nodes(void)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-static spmm_status_t make(const char *tuning, spmm_op_t op, spmm_plan_t **plan)
+static spmm_status_t make(const char *levels, spmm_op_t op, spmm_plan_t **plan)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-    o.tuning = tuning;
+    o.levels = levels;
     o.op     = op;
     return spmm_plan_create(A, 3, &o, plan);
-}
-
-static spmm_plan_stats_t stats_of(const spmm_plan_t *plan)
-{
-    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
-
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    return stats;
-}
-
-static void check_explained(const spmm_plan_t *plan, const char *sentence)
-{
-    char *text = test_context_explain(plan);
-
-    assert_non_null(strstr(text, sentence));
-    free(text);
 }
 
 /* Rows needed of other ranks are named alike, whatever way they take. */
@@ -69,10 +49,10 @@ static void check_counts(spmm_op_t op)
     spmm_plan_stats_t f, n;
     int64_t           rows[4], sum = 0;
 
-    spmm_assert_ok(make("exchange=flat", op, &flat));
-    spmm_assert_ok(make("exchange=node", op, &node));
-    f = stats_of(flat);
-    n = stats_of(node);
+    spmm_assert_ok(make("flat", op, &flat));
+    spmm_assert_ok(make("node", op, &node));
+    f = test_context_stats(flat);
+    n = test_context_stats(node);
     assert_string_equal(f.levels, "flat");
     assert_string_equal(n.levels, "node");
     assert_true(n.between.rows < f.between.rows);
@@ -89,8 +69,8 @@ static void check_counts(spmm_op_t op)
     }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
     assert_int_equal(sum, n.between.rows + n.within.rows);
-    check_explained(node, "exchange node: one is predicted to take ");
-    check_explained(flat, "exchange flat: node is not asked for");
+    test_context_explains(node, "levels node: an exchange is predicted to take ");
+    test_context_explains(flat, "levels flat: node is not asked for");
     test_context_destroy(&flat, NULL, NULL);
     test_context_destroy(&node, NULL, NULL);
 }
@@ -113,34 +93,12 @@ static void test_auto(void **state)
     open_nodes(2);
     spmm_assert_ok(make(NULL, SPMM_OP_N, &plan));
     if (spmm_test_env.size == 1) {
-        assert_string_equal(stats_of(plan).levels, "flat");
+        assert_string_equal(test_context_stats(plan).levels, "flat");
     } else {
-        check_explained(plan, ": one is predicted to take ");
+        test_context_explains(plan, ": an exchange is predicted to take ");
     }
     test_context_destroy(&plan, NULL, NULL);
     close_nodes();
 }
 
-static void check_refused(const char *tuning, spmm_status_t status, const char *sentence)
-{
-    spmm_plan_t *plan = NULL;
-
-    assert_int_equal(make(tuning, SPMM_OP_N, &plan), status);
-    assert_non_null(strstr(spmm_last_error(ctx), sentence));
-    assert_null(plan);
-}
-
-static void test_refused(void **state)
-{
-    const bool last = spmm_test_env.rank == spmm_test_env.size - 1;
-
-    open_nodes(1);
-    check_refused("exchange=node", SPMM_ERR_UNSUPPORTED,
-                  "exchange node needs several nodes, one at least of several ranks");
-    if (spmm_test_env.size > 1) {
-        check_refused(last ? "exchange=flat" : "exchange=auto", SPMM_ERR_ARGUMENT, "exchange");
-    }
-    close_nodes();
-}
-
-SPMM_TESTS(test_counts, test_auto, test_refused);
+SPMM_TESTS(test_counts, test_auto);

@@ -213,25 +213,6 @@ static void test_many_columns(void **state)
     check_engines((band_t){50, 40, near, six, 4095, NULL});
 }
 
-/* No rows, no columns, fewer than ranks. */
-static void test_nothing(void **state)
-{
-    const shape_t shapes[] = {
-        {0, 0, 0, -1}, {0, 9, 0, -1}, {9, 0, 0, -1}, {1, 1, 1, -1}, {2, 3, 1, -1}};
-
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        for (int op = 0; op < 2; op++) {
-            check_plan(&shapes[s], &(product_t){.type      = SPMM_R_64F,
-                                                .op        = op == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                                .layout    = SPMM_LAYOUT_ROW,
-                                                .partition = "block",
-                                                .n         = 3,
-                                                .alpha     = 1.0,
-                                                .beta      = 0.5});
-        }
-    }
-}
-
 /* Local counts end at 2^31 - 1; global ones do not. */
 static void test_index_range(void **state)
 {
@@ -345,5 +326,5 @@ static void test_entries_beyond_32_bits(void **state)
     }
 }
 
-PLAN_TESTS(test_long_row, test_empty_rows, test_many_columns, test_nothing, test_index_range,
+PLAN_TESTS(test_long_row, test_empty_rows, test_many_columns, test_index_range,
            test_counts_beyond_32_bits, test_long_message, test_entries_beyond_32_bits);
