@@ -104,13 +104,24 @@ typedef struct {
     int64_t  rows, cols;
 } caller_t;
 
+/* This rank's part of @p n rows, or columns; where they are apart, all are on one rank. */
+static void part_of(const product_t *p, int64_t n, int owner, int64_t *first, int64_t *count)
+{
+    if (!p->apart) {
+        reference_part(n, first, count);
+        return;
+    }
+    *first = spmm_test_env.rank <= owner ? 0 : n;
+    *count = spmm_test_env.rank == owner ? n : 0;
+}
+
 static caller_t make_caller(const shape_t *s, const product_t *p, uint64_t seed)
 {
     caller_t c;
     int64_t  first, first_col, nnz = 0;
 
-    reference_part(s->rows, &first, &c.rows);
-    reference_part(s->cols, &first_col, &c.cols);
+    part_of(p, s->rows, 0, &first, &c.rows);
+    part_of(p, s->cols, spmm_test_env.size - 1, &first_col, &c.cols);
     c.row_ptr = spmm_test_calloc((size_t)c.rows + 1, sizeof *c.row_ptr);
     c.col     = spmm_test_calloc((size_t)(c.rows * s->cols) + 1, sizeof *c.col);
     c.values  = spmm_test_calloc((size_t)(c.rows * s->cols) + 1, sizeof(double complex));

@@ -35,6 +35,7 @@ typedef struct {
     double complex      alpha, beta;       /**< imaginary parts: by spmm_execute_scaled() */
     values_t            values;
     bool                narrow;     /**< A from 32-bit indices, its arrays on the device */
+    bool                apart;      /**< rows on rank 0, columns on the last rank */
     bool                may_refuse; /**< a plan that is refused on all ranks alike passes, too */
     int                 repeats;    /**< more products into the same C, where beta is 0 */
     double              bound;      /**< of C, by check_plan() */

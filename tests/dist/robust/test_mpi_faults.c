@@ -112,58 +112,30 @@ static void fail_each(const walk_t *walk)
     assert_true(total > 10);
 }
 
-static void test_arrays(void **state)
+static void test_walks(void **state)
 {
-    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    static const char   market[] = "%%MatrixMarket matrix coordinate real symmetric\n5 5 6\n"
+                                   "1 1 2.0\n2 1 -1.0\n3 2 -1.0\n4 3 -1.0\n5 4 -1.0\n5 5 2.0\n";
+    static const walk_t walks[]  = {
+         {.options = {.engine = NULL}}, /* from arrays */
+         {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = {.partition = "auto"}},
+#ifdef SPMM_HAVE_PTSCOTCH /* the calls around it; its own it makes as they are */
+        {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = {.partition = "ptscotch"}},
+#endif
+    };
+    walk_t walk;
 
+    for (size_t k = 0; k < sizeof walks / sizeof walks[0]; k++) {
+        walk                     = walks[k];
+        walk.options.struct_size = sizeof walk.options;
+        fail_each(&walk);
+    }
+    walk = (walk_t){.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
     fail_each(&walk);
-}
-
-static void test_file_and_partition(void **state)
-{
-    const char market[] = "%%MatrixMarket matrix coordinate real symmetric\n5 5 6\n"
-                          "1 1 2.0\n2 1 -1.0\n3 2 -1.0\n4 3 -1.0\n5 4 -1.0\n5 5 2.0\n";
-    walk_t     walk     = {.options = SPMM_PLAN_OPTIONS_INIT};
-
+    walk.path              = spmm_temp_write(market, sizeof market - 1);
     walk.options.partition = "block";
     walk.options.op        = SPMM_OP_T;
-    walk.path              = spmm_temp_write(market, sizeof market - 1);
     fail_each(&walk);
 }
 
-static void test_binary_csr(void **state)
-{
-    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
-
-    fail_each(&walk);
-}
-
-static void test_auto(void **state)
-{
-    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.partition = "auto";
-    fail_each(&walk);
-}
-
-#ifdef SPMM_HAVE_PTSCOTCH
-/* The calls around PT-Scotch; its own it makes as they are. */
-static void test_ptscotch(void **state)
-{
-    walk_t walk = {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.partition = "ptscotch";
-    fail_each(&walk);
-}
-#endif
-
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_arrays),
-    cmocka_unit_test(test_file_and_partition),
-    cmocka_unit_test(test_binary_csr),
-    cmocka_unit_test(test_auto),
-#ifdef SPMM_HAVE_PTSCOTCH
-    cmocka_unit_test(test_ptscotch),
-#endif
-    {0},
-};
+SPMM_TESTS(test_walks);

@@ -140,190 +140,69 @@ static void test_context(void **state)
     }
 }
 
-static void test_blocks(void **state)
-{
-    walk_t walk = {.blocks = true, .options = SPMM_PLAN_OPTIONS_INIT};
+#define SHUFFLED "stencil9:nx=6,ny=5,shuffle=1"
+#define GRAPH    "stencil9:nx=9,ny=8,shuffle=1" /* enough vertices that they are not cut into blocks */
+#define TALL     "uniform:rows=50,cols=20,degree=3"
 
-    sweep(&walk);
+static const walk_t walks[] = {
+    {.options = {.engine = NULL}}, /* from arrays */
+    {.narrow = true},
+    {.blocks = true},
+    {.options = {.schedule = "merged"}},
+    {.options = {.chunks = 4}},
+    {.spec    = SHUFFLED,
+     .options = {.partition = "auto", .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL}},
+    {.spec = "stencil9:nx=6,ny=5", .options = {.layout = SPMM_LAYOUT_COL, .engine = "dmma"}},
+    {.spec = SHUFFLED, .options = {.reorder = "affinity", .engine = "dmma"}},
+    {.spec = SHUFFLED, .options = {.reorder = "affinity", .engine = "dmma", .op = SPMM_OP_T}},
+    {.spec = SHUFFLED,
+     .options =
+         {.reproducible = 1, .partition = "block", .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL}},
+    {.spec = "uniform:rows=20,cols=9,degree=3", .options = {.partition = "block"}},
+#ifdef SPMM_HAVE_METIS
+    {.spec = GRAPH, .options = {.partition = "metis"}},
+    {.spec = TALL, .options = {.partition = "metis"}},
+#endif
+#ifdef SPMM_HAVE_PTSCOTCH
+    {.spec = GRAPH, .options = {.partition = "ptscotch"}},
+    {.spec = TALL, .options = {.partition = "ptscotch"}},
+#endif
+};
+
+static void test_walks(void **state)
+{
+    for (size_t k = 0; k < sizeof walks / sizeof walks[0]; k++) {
+        walk_t walk = walks[k];
+
+        walk.options.struct_size = sizeof walk.options;
+        sweep(&walk);
+    }
 }
 
-static void test_keep_from_arrays(void **state)
+/* A path of 5 in each format of files, and a file of parts. */
+static void test_files(void **state)
 {
-    const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
-
-    sweep(&walk);
-}
-
-static void test_keep_from_narrow_arrays(void **state)
-{
-    const walk_t walk = {.narrow = true, .options = SPMM_PLAN_OPTIONS_INIT};
-
-    sweep(&walk);
-}
-
-static void test_auto_transposed_columns(void **state)
-{
-    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.partition = "auto";
-    walk.options.op        = SPMM_OP_T;
-    walk.options.layout    = SPMM_LAYOUT_COL;
-    sweep(&walk);
-}
-
-/* Row-major copies of column-major blocks. */
-static void test_edge(void **state)
-{
-    walk_t walk = {.spec = "stencil9:nx=6,ny=5", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.layout = SPMM_LAYOUT_COL;
-    walk.options.engine = "dmma";
-    sweep(&walk);
-}
-
-static void test_reorder(void **state)
-{
-    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.tuning = "order=affinity";
-    walk.options.engine = "dmma";
-    sweep(&walk);
-    walk.options.tuning = "order=affinity";
-    walk.options.op     = SPMM_OP_T;
-    sweep(&walk);
-}
-
-static void test_schedules(void **state)
-{
-    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.tuning = "schedule=merged";
-    sweep(&walk);
-    walk.options.tuning = "chunks=4";
-    sweep(&walk);
-}
-
-static void test_reproducible(void **state)
-{
-    walk_t walk = {.spec = "stencil9:nx=6,ny=5,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.reproducible = 1;
-    walk.options.partition    = "block";
-    walk.options.op           = SPMM_OP_T;
-    walk.options.layout       = SPMM_LAYOUT_COL;
-    sweep(&walk);
-}
-
-static void test_block_rectangular(void **state)
-{
-    walk_t walk = {.spec = "uniform:rows=20,cols=9,degree=3", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.partition = "block";
-    sweep(&walk);
-}
-
-static void test_wide(void **state)
-{
-    walk_t walk = {.spec = "uniform:rows=9,cols=40,degree=6", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.partition = "block";
-    sweep(&walk);
-    walk.options.op     = SPMM_OP_T;
-    walk.options.layout = SPMM_LAYOUT_COL;
-    sweep(&walk);
-}
-
-static const char market[] = "%%MatrixMarket matrix coordinate real symmetric\n"
-                             "% a path of 5\n"
-                             "5 5 6\n"
-                             "1 1 2.0\n2 1 -1.0\n3 2 -1.0\n4 3 -1.0\n5 4 -1.0\n5 5 2.0\n";
-
-static void test_matrix_market(void **state)
-{
-    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
+    static const char market[] = "%%MatrixMarket matrix coordinate real symmetric\n"
+                                 "% a path of 5\n"
+                                 "5 5 6\n"
+                                 "1 1 2.0\n2 1 -1.0\n3 2 -1.0\n4 3 -1.0\n5 4 -1.0\n5 5 2.0\n";
+    static const char smtx[] = "3, 3, 4\n0 2 3 4\n0 2 1 2\n", part[] = "0\n0\n0\n0\n0\n";
+    char              option[4096];
+    walk_t            walk = {.options = SPMM_PLAN_OPTIONS_INIT};
 
     walk.path = spmm_temp_write(market, sizeof market - 1);
     sweep(&walk);
     walk.path = spmm_temp_write_gzip(market, sizeof market - 1, 0, 0);
     sweep(&walk);
-}
-
-static void test_binary_csr(void **state)
-{
-    walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT, .path = walk_binary_csr()};
-
+    walk.path = walk_binary_csr();
     sweep(&walk);
-}
-
-static void test_smtx(void **state)
-{
-    const char text[] = "3, 3, 4\n0 2 3 4\n0 2 1 2\n";
-    walk_t     walk   = {.options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.path = spmm_temp_write(text, sizeof text - 1);
+    walk.path = spmm_temp_write(smtx, sizeof smtx - 1);
     sweep(&walk);
-}
-
-static void test_partition_file(void **state)
-{
-    const char part[] = "0\n0\n0\n0\n0\n";
-    char       option[4096];
-    walk_t     walk = {.spec = "banded:rows=5,band=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
     (void)snprintf(option, sizeof option, "file:%s", spmm_temp_write(part, sizeof part - 1));
+    walk.path              = NULL;
+    walk.spec              = "banded:rows=5,band=1";
     walk.options.partition = option;
     sweep(&walk);
 }
 
-#if defined(SPMM_HAVE_METIS) || defined(SPMM_HAVE_PTSCOTCH)
-/* Enough vertices that they are not cut into blocks instead. */
-static void sweep_graphs(const char *partition)
-{
-    walk_t walk = {.spec = "stencil9:nx=9,ny=8,shuffle=1", .options = SPMM_PLAN_OPTIONS_INIT};
-
-    walk.options.partition = partition;
-    sweep(&walk);
-    walk.spec = "uniform:rows=50,cols=20,degree=3";
-    sweep(&walk);
-}
-#endif
-
-#ifdef SPMM_HAVE_METIS
-static void test_metis(void **state)
-{
-    sweep_graphs("metis");
-}
-#endif
-
-#ifdef SPMM_HAVE_PTSCOTCH
-static void test_ptscotch(void **state)
-{
-    sweep_graphs("ptscotch");
-}
-#endif
-
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_device),
-    cmocka_unit_test(test_context),
-    cmocka_unit_test(test_keep_from_arrays),
-    cmocka_unit_test(test_keep_from_narrow_arrays),
-    cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_auto_transposed_columns),
-    cmocka_unit_test(test_edge),
-    cmocka_unit_test(test_reorder),
-    cmocka_unit_test(test_schedules),
-    cmocka_unit_test(test_reproducible),
-    cmocka_unit_test(test_block_rectangular),
-    cmocka_unit_test(test_wide),
-    cmocka_unit_test(test_matrix_market),
-    cmocka_unit_test(test_binary_csr),
-    cmocka_unit_test(test_smtx),
-    cmocka_unit_test(test_partition_file),
-#ifdef SPMM_HAVE_METIS
-    cmocka_unit_test(test_metis),
-#endif
-#ifdef SPMM_HAVE_PTSCOTCH
-    cmocka_unit_test(test_ptscotch),
-#endif
-    {0},
-};
+SPMM_TESTS(test_device, test_context, test_walks, test_files);

@@ -16,11 +16,22 @@ spmm_engine_settled_t fake_settled;
 static int           most_held;
 static spmm_device_t device; /* the CPU, with a clock of its own */
 
+/** A format: which engine, in which variant. */
+typedef struct {
+    int engine, variant;
+} fake_format_t;
+
 static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **format)
 {
-    int *mine;
+    fake_format_t *mine;
+
+    const int variant = k == YARDSTICK ? 0 : problem->variant; /* its first is numbered 1 */
 
     fakes[k].builds++;
+    assert_in_range(variant, 0, fakes[k].more_variants);
+    if (variant > 0 && fakes[k].variant_s[variant] == 0.0) {
+        return spmmi_fail(&spmm_test_env.err, SPMM_ERR_MEMORY, "no room for a variant");
+    }
     fakes[k].layout = problem->layout;
     if (fakes[k].builds <= fakes[k].no_room) {
         return spmmi_fail(&spmm_test_env.err, SPMM_ERR_MEMORY, "no room for fake %d", k);
@@ -31,7 +42,7 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
     if (SPMM_NEW(mine, 1) == NULL) {
         return spmmi_fail_memory(&spmm_test_env.err, 1, sizeof *mine, "a fake");
     }
-    *mine     = k;
+    *mine     = (fake_format_t){k, variant};
     *format   = mine;
     most_held = ++fake_held > most_held ? fake_held : most_held;
     fakes[k].held++;
@@ -40,7 +51,8 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
 
 static spmm_status_t fake_execute(void *format, const spmm_operands_t *x)
 {
-    const int k = *(const int *)format;
+    const int k = ((const fake_format_t *)format)->engine;
+    const int v = ((const fake_format_t *)format)->variant;
 
     fakes[k].executes++;
     fakes[k].beta = x->beta.re;
@@ -56,21 +68,21 @@ static spmm_status_t fake_execute(void *format, const spmm_operands_t *x)
     if (fakes[k].execute_status != SPMM_OK) {
         return spmmi_fail(&spmm_test_env.err, fakes[k].execute_status, "fake %d does not run", k);
     }
-    clock_device_now += fakes[k].seconds;
+    clock_device_now += v == 0 ? fakes[k].seconds : fakes[k].variant_s[v];
     return SPMM_OK;
 }
 
 static void fake_bytes(const void *format, size_t *host, size_t *on_device)
 {
-    *host      = sizeof(int);
-    *on_device = fakes[*(const int *)format].bytes;
+    *host      = sizeof(fake_format_t);
+    *on_device = fakes[((const fake_format_t *)format)->engine].bytes;
 }
 
 void fake_destroy(void *format)
 {
     if (format != NULL) {
         fake_held--;
-        fakes[*(const int *)format].held--;
+        fakes[((const fake_format_t *)format)->engine].held--;
         spmmi_free(format);
     }
 }
@@ -82,6 +94,12 @@ void fake_destroy(void *format)
         assert_ptr_equal(csr, &fake_block);                                                        \
         assert_ptr_equal(on, &device);                                                             \
         return fake_build(k, problem, format);                                                     \
+    }                                                                                              \
+    static int variants_##k(const spmm_pattern_t *pattern, const spmm_problem_t *problem,          \
+                            const spmm_device_t *on)                                               \
+    {                                                                                              \
+        assert_ptr_equal(pattern, problem->pattern);                                               \
+        return 1 + fakes[k].more_variants;                                                         \
     }
 FAKE(0)
 FAKE(1)
@@ -105,8 +123,8 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
     {                                                                                              \
         .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
         .least_bytes = (k) == 3 ? least_bytes : NULL, .yardstick = (k) == 4,                       \
-        .always_tried = (k) == ALWAYS, .build = build_##k, .execute = fake_execute,                \
-        .bytes = fake_bytes, .destroy = fake_destroy                                               \
+        .always_tried = (k) == ALWAYS, .variants = variants_##k, .build = build_##k,               \
+        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -166,8 +184,14 @@ spmm_status_t fake_settle(const char *name, bool measures)
 
 void fake_check_taken(int k)
 {
+    fake_check_variant(k, 0);
+}
+
+void fake_check_variant(int k, int variant)
+{
     assert_ptr_equal(fake_settled.picked, &fake_candidates[k]);
     assert_non_null(fake_settled.format);
+    assert_int_equal(((const fake_format_t *)fake_settled.format)->variant, variant);
     assert_int_equal(fake_held, 1);
     assert_int_equal(fakes[k].held, 1);
     assert_true(most_held <= 2);

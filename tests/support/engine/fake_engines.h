@@ -11,7 +11,14 @@
 
 /** YARDSTICK bears the name of the engine that others are compared with, ALWAYS is always
  *  measured; the last two are the block's columns and those of B. */
-enum { N_FAKES = 5, ALWAYS = 2, YARDSTICK = N_FAKES - 1, N_COLS = 7, PLANNED = 6 };
+enum {
+    N_FAKES       = 5,
+    ALWAYS        = 2,
+    YARDSTICK     = N_FAKES - 1,
+    N_COLS        = 7,
+    PLANNED       = 6,
+    FAKE_VARIANTS = 3
+};
 
 /** What an engine is to do, and what it has been asked for. */
 typedef struct {
@@ -19,8 +26,11 @@ typedef struct {
     spmm_status_t build_status, execute_status;
     spmm_layout_t layout; /**< built for */
     int           builds, executes, held;
-    int           no_room; /**< first builds that find no memory */
-    size_t        bytes;   /**< of a format, on the device */
+    int           no_room;                  /**< first builds that find no memory */
+    size_t        bytes;                    /**< of a format, on the device */
+    int           more_variants;            /**< than one */
+    double        variant_s[FAKE_VARIANTS]; /**< of a product of another than the first; 0: there
+                                                 is no room for it */
     double        beta;
     int64_t       n, ldb, ldc;
 } fake_engine_t;
@@ -42,6 +52,8 @@ spmm_status_t fake_settle(const char *name, bool measures);
 
 /** Engine @p k was taken, without an error and with its format alone; the format is destroyed. */
 void fake_check_taken(int k);
+/** The same, in that variant. */
+void fake_check_variant(int k, int variant);
 
 void fake_check_unmeasured(int k);
 

@@ -7,41 +7,152 @@
 #include "fake_engines.h"
 
 enum { N_WARM = 2 };
+enum { MEMORY = SPMM_ERR_MEMORY, RANGE = SPMM_ERR_RANGE, NOT_USABLE = SPMM_ERR_UNSUPPORTED };
 static const double us = 1e-6;
 
-/* The three best predicted within a factor, and the yardstick within a wider one. */
-static void test_limits(void **state)
-{
-    const double four[]  = {1.0, 1.5, 1.2, 1.4, 1.9};
-    const double apart[] = {1.7, 0.0, 1.0, 0.0, 1.9};
-    const double alone[] = {1.7, 0.0, 1.0, 0.0, 2.1};
+/** Engines are digits: 0 to 3, and 4, the yardstick; statuses letters, one for each engine: M and G
+ *  no memory and out of range, D a broken device, E each that passes an engine over in turn, R each
+ *  of these but M. */
+static const struct {
+    const char *what;
+    double      predicted[N_FAKES], took[N_FAKES]; /* microseconds; 0: not usable; as prepared */
+    const char *built, *measured;                  /* these and no others; *: whichever */
+    const char *how;           /* p: predicts, measures nothing; e: a block without rows */
+    const char *builds, *runs; /* statuses */
+    int         taken;         /* or to blame; -1: nobody is */
+    int         status;
+    int64_t     executes; /* 0: as prepared; -1: 0 */
+    const char *name;     /* asked for */
+    int         no_room[N_FAKES];
+} choices[] = {
+    {"three best", {1, 1.5, 1.2, 1.4, 1.9}, {0, 0, 20}, "0234", "0234", "", "", "", .taken = 2},
+    {"yardstick", {1.7, 0, 1, 0, 1.9}, {0}, "24", "24", "", "", "", .taken = 2, .name = "auto"},
+    {"no rival", {1.7, 0, 1, 0, 2.1}, {0}, "2", "", "", "", "", .taken = 2, .name = "auto"},
+    {"first", {1, 1.2, 1.5, 0, 1.9}, {20}, "*", "*", "", "", "", .taken = 0},
+    {"second", {1, 1.2, 1.5, 0, 1.9}, {0, 20}, "*", "*", "", "", "", .taken = 1},
+    {"third", {1, 1.2, 1.5, 0, 1.9}, {0, 0, 20}, "*", "*", "", "", "", .taken = 2},
+    {"fifth", {1, 1.2, 1.5, 0, 1.9}, {0, 0, 0, 0, 20}, "*", "*", "", "", "", .taken = 4},
+    /* Measuring may take 5 % of the products to come, 1000 where nobody says, 25 % of a near rival:
+     * for few the prediction decides. */
+    {"one product", {1, 1.1, 0, 0, 1.2}, {0, 20}, "0", "", "", "", "", .executes = 1},
+    {"1000", {1e6, 1.1e6, 0, 0, 1.2e6}, {0, 20}, "*", "*", "", "", "", .taken = 1, .executes = -1},
+    {"30", {1e6, 1.1e6, 0, 0, 1.2e6}, {0, 20}, "*", "", "", "", "", .executes = 30},
+    {"199", {1e6, 1.1e6, 0, 0, 1.2e6}, {0}, "*", "01", "", "", "", .executes = 199},
+    {"200", {1e6, 1.1e6, 0, 0, 1.2e6}, {0}, "*", "014", "", "", "", .executes = 200},
+    {"near", {1e6, 1.05e6, 0, 0, 0}, {1e6, 1e6}, "01", "*", "", "", "", .executes = 110},
+    {"not near", {1e6, 1.15e6, 0, 0, 0}, {1e6, 1e6}, "0", "*", "", "", "", .executes = 110},
+    /* The best predicted proves slow: what a rival saves over its time may pay for trying it. */
+    {"slow", {1e6, 1.15e6, 0, 0, 1.2e6}, {1e7}, "*", "*", "", "", "", 1, 0, 110, NULL, {0}},
+    {"not slow", {1e6, 1.15e6, 0, 0, 1.2e6}, {1e6}, "0", "*", "", "", "", .executes = 110},
+    {"of few", {1e6, 1.15e6, 0, 0, 1.2e6}, {1e7}, "0", "", "", "", "", .executes = 60},
+    /* Nothing runs when the prediction decides, an engine is named, or there are no entries. */
+    {"predicted", {2, 1, 1.5, 0, 9}, {0, 5000}, "1", "", "p", "", "", .taken = 1},
+    {"named", {2, 1, 1.5, 0, 9}, {0, 5000}, "2", "", "", "", "", .taken = 2, .name = "two"},
+    {"no entries", {2, 1, 1.5, 0, 9}, {0, 5000}, "1", "", "e", "", "", .taken = 1},
+    {"not usable", {2, 1, 1.5, 0, 9}, {0}, "", "", "", "", "", -1, NOT_USABLE, 0, "three", {0}},
+    {"unknown", {2, 1, 1.5, 0, 9}, {0}, "", "", "", "", "", -1, SPMM_ERR_ARGUMENT, 0, "four", {0}},
+    /* Engines that refuse or have no room are passed over, whichever they are. */
+    {"two fail", {1, 1.2, 1.5, 4, 1.9}, {0, 0, 20}, "*", "24", "", "E", ".E", .taken = 2},
+    {"all but the worst", {1, 1.2, 1.5, 4, 1.9}, {0}, "*", "*", "", "EEE.E", "", .taken = 3},
+    {"predicted", {1, 1.2, 1.5, 0, 1.9}, {0}, "*", "", "p", "RR", "", .taken = 2, .name = "auto"},
+    {"no entries", {1, 1.2, 1.5, 0, 1.9}, {0}, "*", "", "e", "RR", "", .taken = 2, .name = "auto"},
+    /* Equal bits must not depend on free memory, and one that was asked for is not replaced. */
+    {"no room, predicted", {1, 1.2, 1.5, 0, 1.9}, {0}, "0", "", "p", "MM", "", .status = MEMORY},
+    {"no room, no entries", {1, 1.2, 1.5, 0, 1.9}, {0}, "0", "", "e", "MM", "", .status = MEMORY},
+    {"asked for", {1, 1.2, 1.5, 0, 1.9}, {0}, "0", "", "p", "G", "", -1, RANGE, 0, "zero", {0}},
+    {"none is left", {1, 1.2, 1.5, 0, 1.9}, {0}, "*", "", "p", "GGGGG", "", .status = RANGE},
+    {"third try", {1.2, 1, 1.1, 0, 1.9}, {0}, "*", "1", "", "", "", 1, 0, 0, NULL, {1, 0, 1, 1, 1}},
+    {"not run", {1.2, 1, 1.1, 0, 1.9}, {0}, "*", "*", "", "", ".M", .no_room = {0, 0, 1}},
+    {"all fail", {1.2, 1, 0, 0, 1.9}, {0}, "*", "*", "", "MG..M", "", .taken = 1, .status = RANGE},
+    {"no matter of taste",
+     {1.2, 1, 0, 0, 1.9},
+     {0},
+     "*",
+     "*",
+     "",
+     "",
+     "D",
+     .status = SPMM_ERR_DEVICE},
+};
 
-    fake_prepare(four);
-    fakes[2].seconds = 20 * us;
-    spmm_assert_ok(fake_settle(NULL, true));
-    fake_check_unmeasured(1); /* the fourth */
-    assert_int_equal(fakes[1].builds, 0);
+static bool is_among(const char *engines, int k)
+{
+    return strchr(engines, '0' + k) != NULL;
+}
+
+/* @p passing stands for E and R. */
+static spmm_status_t status_of(const char *letters, int k, spmm_status_t passing)
+{
+    const char letter = k < (int)strlen(letters) ? letters[k] : '.';
+
+    return letter == 'M'                    ? SPMM_ERR_MEMORY
+           : letter == 'G'                  ? SPMM_ERR_RANGE
+           : letter == 'D'                  ? SPMM_ERR_DEVICE
+           : letter == 'E' || letter == 'R' ? passing
+                                            : SPMM_OK;
+}
+
+static void prepare(size_t c, spmm_status_t passing)
+{
+    fake_prepare(choices[c].predicted);
     for (int k = 0; k < N_FAKES; k++) {
-        if (k != 1) {
+        fakes[k].seconds = choices[c].took[k] > 0.0 ? choices[c].took[k] * us : fakes[k].seconds;
+        fakes[k].no_room = choices[c].no_room[k];
+        fakes[k].build_status   = status_of(choices[c].builds, k, passing);
+        fakes[k].execute_status = status_of(choices[c].runs, k, passing);
+    }
+    fake_block.n_rows = choices[c].how[0] == 'e' ? 0 : fake_block.n_rows;
+    if (choices[c].executes != 0) {
+        fake_executes = choices[c].executes > 0 ? choices[c].executes : 0;
+    }
+}
+
+static void check_choice(size_t c, spmm_status_t passing)
+{
+    const char *built = choices[c].built, *measured = choices[c].measured;
+    char        says[16];
+
+    prepare(c, passing);
+    assert_int_equal(fake_settle(choices[c].name, choices[c].how[0] != 'p'), choices[c].status);
+    for (int k = 0; k < N_FAKES; k++) {
+        const double seconds = fake_candidates[k].measured_s;
+
+        if (built[0] != '*' && is_among(built, k) != (fakes[k].builds > 0)) {
+            fail_msg("%s: engine %d is built %d times", choices[c].what, k, fakes[k].builds);
+        }
+        if (measured[0] != '*' && is_among(measured, k)) {
             assert_int_equal(fakes[k].builds, 1);
-            assert_true(fabs(fake_candidates[k].measured_s - fakes[k].seconds) < 1e-3 * us);
+            assert_true(fabs(seconds - fakes[k].seconds) < 1e-3 * us);
+            assert_true(fake_settled.tune_s > 0.0);
+        } else if (measured[0] != '*') {
+            if (!isnan(seconds)) {
+                fail_msg("%s: engine %d is measured", choices[c].what, k);
+            }
+            assert_true(fakes[k].executes == 0 || fakes[k].execute_status != SPMM_OK);
         }
     }
-    assert_true(fake_settled.tune_s > 0.0);
-    fake_check_taken(2);
+    if (choices[c].status == 0) {
+        fake_check_taken(choices[c].taken);
+        return;
+    }
+    (void)snprintf(says, sizeof says, "fake %d ", choices[c].taken);
+    assert_int_equal(strncmp(spmm_test_env.err.text, says, strlen(says)) == 0,
+                     choices[c].taken >= 0);
+    assert_int_equal(fake_held, 0);
+    assert_null(fake_settled.format);
+}
 
-    fake_prepare(apart);
-    spmm_assert_ok(fake_settle("auto", true));
-    fake_check_unmeasured(0);
-    assert_int_equal(fakes[0].builds, 0);
-    assert_int_equal(fakes[YARDSTICK].builds, 1);
-    fake_check_taken(2);
+static void test_choices(void **state)
+{
+    static const spmm_status_t passing[] = {SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED, SPMM_ERR_MEMORY};
 
-    fake_prepare(alone); /* no rival: nothing to measure */
-    spmm_assert_ok(fake_settle("auto", true));
-    fake_check_unmeasured(2);
-    assert_int_equal(fakes[YARDSTICK].builds, 0);
-    fake_check_taken(2);
+    for (size_t c = 0; c < sizeof choices / sizeof choices[0]; c++) {
+        const char first = choices[c].builds[0];
+
+        for (int s = 0; s < (first == 'E' ? 3 : first == 'R' ? 2 : 1); s++) {
+            check_choice(c, passing[s]);
+        }
+    }
 }
 
 /* Of C in 16 bits the yardstick's library rounds sums before they are whole: it is taken by name
@@ -79,93 +190,6 @@ static void test_load(void **state)
         assert_true(fake_candidates[0].usable == (k > 0));
         assert_true(k > 0 || strstr(fake_candidates[0].why, "library") != NULL);
         fake_check_taken(k == 0);
-    }
-}
-
-/* Measuring may take a share of the products to come: for few of them the prediction decides. */
-static void test_budget(void **state)
-{
-    const double predicted[] = {1.0, 1.1, 0.0, 0.0, 1.2};
-    const double slow[]      = {1e6, 1.1e6, 0.0, 0.0, 1.2e6};
-
-    fake_prepare(predicted);
-    fake_executes    = 1;
-    fakes[1].seconds = 20 * us;
-    spmm_assert_ok(fake_settle(NULL, true));
-    for (int k = 0; k < N_FAKES; k++) {
-        fake_check_unmeasured(k);
-    }
-    assert_int_equal(fakes[1].builds + fakes[YARDSTICK].builds, 0);
-    fake_check_taken(0);
-
-    fake_prepare(slow); /* seconds: 5 % of 1,000 of them are no more than the trials of five */
-    fake_executes    = 0;
-    fakes[1].seconds = 20 * us;
-    spmm_assert_ok(fake_settle(NULL, true));
-    fake_check_taken(1);
-    fake_prepare(slow);
-    fake_executes = 30;
-    spmm_assert_ok(fake_settle(NULL, true));
-    fake_check_unmeasured(0);
-    fake_check_taken(0);
-    for (int k = 0; k < 2; k++) { /* 200 products and more are worth the yardstick's trials */
-        fake_prepare(slow);
-        fake_executes = 199 + k;
-        spmm_assert_ok(fake_settle(NULL, true));
-        assert_int_equal(fakes[YARDSTICK].executes > 0, k == 1);
-        fake_destroy(fake_settled.format);
-    }
-}
-
-/* Of 110 products of a second 5 % are one trial of five, and five times as much those of the best
- * and of a near rival. */
-static void test_near(void **state)
-{
-    static const double rival[] = {1.05e6, 1.15e6};
-
-    for (int k = 0; k < 2; k++) {
-        const double predicted[] = {1e6, rival[k], 0.0, 0.0, 0.0};
-
-        fake_prepare(predicted);
-        fake_executes    = 110;
-        fakes[0].seconds = fakes[1].seconds = 1.0;
-        spmm_assert_ok(fake_settle(NULL, true));
-        assert_int_equal(fakes[1].builds, k == 0);
-        fake_destroy(fake_settled.format);
-    }
-}
-
-/* The best predicted proves slow: what a rival saves over its time may pay for trying it, whatever
- * was predicted.  Of 110 products of a second 5 % are one trial of five, and not the next one. */
-static void test_doubt(void **state)
-{
-    const double slow[] = {1e6, 1.15e6, 0.0, 0.0, 1.2e6};
-
-    for (int k = 0; k < 3; k++) {
-        static const double first[] = {10.0, 1.0, 10.0};
-
-        fake_prepare(slow);
-        fake_executes    = k < 2 ? 110 : 60; /* too few to measure the first */
-        fakes[0].seconds = first[k];
-        spmm_assert_ok(fake_settle(NULL, true));
-        assert_int_equal(fakes[0].executes > 0, k < 2);
-        assert_int_equal(fakes[1].builds, k == 0);
-        fake_check_taken(k == 0);
-    }
-}
-
-static void test_winner(void **state)
-{
-    const double predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
-
-    for (int winner = 0; winner < N_FAKES; winner++) {
-        if (winner == 3) {
-            continue;
-        }
-        fake_prepare(predicted);
-        fakes[winner].seconds = 20 * us;
-        spmm_assert_ok(fake_settle(NULL, true));
-        fake_check_taken(winner);
     }
 }
 
@@ -216,141 +240,6 @@ static void test_slow(void **state)
     fake_destroy(fake_settled.format);
 }
 
-/* Engines that refuse or have no room are passed over, whichever they are. */
-static void test_passed_over(void **state)
-{
-    const double        predicted[] = {1.0, 1.2, 1.5, 4.0, 1.9};
-    const spmm_status_t statuses[]  = {SPMM_ERR_MEMORY, SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED};
-
-    for (int s = 0; s < 3; s++) {
-        fake_prepare(predicted);
-        fakes[0].build_status   = statuses[s];
-        fakes[1].execute_status = statuses[s];
-        fakes[2].seconds        = 20 * us;
-        spmm_assert_ok(fake_settle(NULL, true));
-        fake_check_unmeasured(0);
-        assert_true(isnan(fake_candidates[1].measured_s));
-        fake_check_taken(2);
-
-        fake_prepare(predicted); /* then the one that was not worth measuring */
-        for (int k = 0; k < N_FAKES; k++) {
-            fakes[k].build_status = k == 3 ? SPMM_OK : statuses[s];
-        }
-        spmm_assert_ok(fake_settle(NULL, true));
-        fake_check_taken(3);
-    }
-}
-
-/* The same where the prediction alone decides, but that equal bits must not depend on free
- * memory. */
-static void test_passed_over_unmeasured(void **state)
-{
-    const double        predicted[] = {1.0, 1.2, 1.5, 0.0, 1.9};
-    const spmm_status_t statuses[]  = {SPMM_ERR_RANGE, SPMM_ERR_UNSUPPORTED, SPMM_ERR_MEMORY};
-
-    for (int s = 0; s < 3; s++) {
-        const bool room = statuses[s] == SPMM_ERR_MEMORY;
-
-        for (int way = 0; way < 2; way++) { /* by prediction; a block without entries */
-            fake_prepare(predicted);
-            fake_block.n_rows     = way == 0 ? fake_block.n_rows : 0;
-            fakes[0].build_status = fakes[1].build_status = statuses[s];
-            if (room) {
-                assert_int_equal(fake_settle(NULL, way != 0), SPMM_ERR_MEMORY);
-                assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
-                assert_int_equal(fakes[1].builds, 0);
-                assert_int_equal(fake_held, 0);
-                assert_null(fake_settled.format);
-                spmmi_error_clear(&spmm_test_env.err);
-                continue;
-            }
-            spmm_assert_ok(fake_settle("auto", way != 0));
-            fake_check_unmeasured(2);
-            fake_check_taken(2);
-        }
-    }
-    fake_prepare(predicted); /* one that was asked for is not replaced */
-    fakes[0].build_status = SPMM_ERR_RANGE;
-    spmm_assert_error(fake_settle("zero", false), SPMM_ERR_RANGE, NULL);
-    assert_int_equal(fakes[1].builds, 0);
-    fake_prepare(predicted); /* none is left */
-    for (int k = 0; k < N_FAKES; k++) {
-        fakes[k].build_status = SPMM_ERR_RANGE;
-    }
-    assert_int_equal(fake_settle(NULL, false), SPMM_ERR_RANGE);
-    assert_string_equal(spmm_test_env.err.text, "fake 0 is not built");
-    assert_int_equal(fake_held, 0);
-}
-
-/* Rivals that do not fit beside what is there, and room for the first one at the third try. */
-static void test_crowded(void **state)
-{
-    const double predicted[] = {1.2, 1.0, 1.1, 0.0, 1.9};
-
-    fake_prepare(predicted);
-    for (int k = 0; k < N_FAKES; k++) {
-        fakes[k].no_room = k == 1 ? 0 : 1;
-    }
-    spmm_assert_ok(fake_settle(NULL, true));
-    for (int k = 0; k < N_FAKES; k++) {
-        if (k != 1) {
-            fake_check_unmeasured(k);
-        }
-    }
-    fake_check_taken(1);
-
-    fake_prepare(
-        predicted); /* built where others are not, then not run: the next takes its place */
-    fakes[1].execute_status = SPMM_ERR_MEMORY;
-    fakes[2].no_room        = 1;
-    spmm_assert_ok(fake_settle(NULL, true));
-    fake_check_taken(0);
-}
-
-static void test_all_fail(void **state)
-{
-    const double predicted[] = {1.2, 1.0, 0.0, 0.0, 1.9};
-
-    fake_prepare(predicted);
-    fakes[0].build_status = fakes[YARDSTICK].build_status = SPMM_ERR_MEMORY;
-    fakes[1].build_status                                 = SPMM_ERR_RANGE;
-    assert_int_equal(fake_settle(NULL, true), SPMM_ERR_RANGE);
-    assert_string_equal(spmm_test_env.err.text, "fake 1 is not built");
-    assert_int_equal(fake_held, 0);
-    assert_null(fake_settled.format);
-
-    fake_prepare(predicted); /* a broken device is no matter of taste */
-    fakes[0].execute_status = SPMM_ERR_DEVICE;
-    assert_int_equal(fake_settle(NULL, true), SPMM_ERR_DEVICE);
-    assert_string_equal(spmm_test_env.err.text, "fake 0 does not run");
-    assert_int_equal(fake_held, 0);
-    assert_null(fake_settled.format);
-}
-
-/* Nothing runs when the prediction is to decide, an engine is named, or there are no entries. */
-static void test_unmeasured(void **state)
-{
-    const double predicted[] = {2.0, 1.0, 1.5, 0.0, 9.0};
-
-    for (int way = 0; way < 3; way++) {
-        fake_prepare(predicted);
-        fakes[1].seconds = 5e-3;
-        if (way == 2) {
-            fake_block.n_rows = 0;
-        }
-        spmm_assert_ok(fake_settle(way == 1 ? "two" : NULL, way != 0));
-        for (int k = 0; k < N_FAKES; k++) {
-            fake_check_unmeasured(k);
-        }
-        assert_int_equal(fakes[0].builds + fakes[YARDSTICK].builds, 0);
-        fake_check_taken(way == 1 ? 2 : 1);
-    }
-    fake_prepare(predicted);
-    spmm_assert_error(fake_settle("three", true), SPMM_ERR_UNSUPPORTED, NULL);
-    spmm_assert_error(fake_settle("four", true), SPMM_ERR_ARGUMENT, NULL);
-    assert_int_equal(fake_held, 0);
-}
-
 /* Every allocation in turn fails: an engine is taken all the same while one can be built. */
 static void test_no_memory(void **state)
 {
@@ -374,6 +263,5 @@ static void test_no_memory(void **state)
     assert_true(calls >= 5); /* events, operands and formats at least */
 }
 
-SPMM_TESTS(test_limits, test_budget, test_near, test_doubt, test_load, test_rounding, test_winner,
-           test_operands, test_copies, test_slow, test_passed_over, test_crowded,
-           test_passed_over_unmeasured, test_all_fail, test_unmeasured, test_no_memory);
+SPMM_TESTS(test_choices, test_load, test_rounding, test_operands, test_copies, test_slow,
+           test_no_memory);

@@ -10,6 +10,8 @@
 
 #include <float.h>
 
+#include "spmm_dist/context.h"
+
 static spmm_device_t device;
 
 static const struct {
@@ -39,21 +41,28 @@ static const struct {
                {"bcsr-sp24", SPMM_COMPUTE_32F, SPMM_R_16BF, false, false}};
 enum { FIRST_TC = 3, N_ENGINES = sizeof engines / sizeof engines[0] };
 
-static void each(int first, void (*check)(const tc_case_t *t))
+static tc_case_t case_of(int e)
 {
+    const tc_case_t t = {.engine     = spmmi_engine_find(engines[e].name),
+                         .device     = &device,
+                         .compute    = engines[e].compute,
+                         .type       = engines[e].type,
+                         .wide_c     = engines[e].wide_c,
+                         .by_columns = engines[e].by_columns,
+                         .small      = true};
+
+    assert_non_null(t.engine);
     if (device.ops == NULL) {
         spmm_assert_ok(spmmi_device_open(&spmm_test_env, SPMM_DEVICE_CPU, NULL, &device));
     }
-    for (int e = first; e < N_ENGINES; e++) {
-        const tc_case_t t = {.engine     = spmmi_engine_find(engines[e].name),
-                             .device     = &device,
-                             .compute    = engines[e].compute,
-                             .type       = engines[e].type,
-                             .wide_c     = engines[e].wide_c,
-                             .by_columns = engines[e].by_columns,
-                             .small      = true};
+    return t;
+}
 
-        assert_non_null(t.engine);
+static void each(int first, void (*check)(const tc_case_t *t))
+{
+    for (int e = first; e < N_ENGINES; e++) {
+        const tc_case_t t = case_of(e);
+
         check(&t);
     }
 }
@@ -85,6 +94,86 @@ static void test_life(void **state)
 {
     each(FIRST_TC, tc_case_life);
     each(FIRST_TC, tc_case_supports);
+}
+
+/* The same bits whatever the number of threads; TF32 rounds to 11 bits, which must show. */
+static void check_threads(const tc_case_t *t)
+{
+    const spmm_problem_t problem = tc_case_problem(t, 33);
+    const int            before  = device.threads;
+    product_t            first   = {0};
+    spmm_csr_t           block;
+
+    format_case_matrix("rmat:scale=11,degree=9", problem.ab_type, &block);
+    for (int threads = 1; threads <= 4; threads++) {
+        product_t p = {.block = &block, .problem = problem, .alpha = 1.0};
+
+        make_product(&p, 33, 0);
+        device.threads = threads;
+        tc_case_check(t, &p);
+        if (threads == 1) {
+            first = p;
+            assert_true(t->compute != SPMM_COMPUTE_32F_FAST_TF32 ||
+                        product_worst(&p).error >= 1e-4);
+        } else {
+            assert_memory_equal(p.got, first.got,
+                                (size_t)p.c_size * spmm_type_size(problem.c_type));
+            free_product(&p);
+        }
+    }
+    device.threads = before;
+    free_product(&first);
+    spmmi_csr_free(&block);
+}
+
+static void test_thread_counts(void **state)
+{
+    each(FIRST_TC, check_threads);
+}
+
+static void test_tf32_round(void **state)
+{
+    assert_true(spmmi_cpu_tf32_round(1.0f) == 1.0f);
+    assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-10f) == 1.0f + 0x1p-10f);
+    assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-11f) == 1.0f + 0x1p-10f); /* a tie */
+    assert_true(spmmi_cpu_tf32_round(-1.0f - 0x1p-11f) == -1.0f - 0x1p-10f);
+    assert_true(spmmi_cpu_tf32_round(1.0f + 0x1p-11f - 0x1p-23f) == 1.0f);
+    assert_true(spmmi_cpu_tf32_round(2.0f - 0x1p-23f) == 2.0f);
+    assert_true(spmmi_cpu_tf32_round(-0.0f) == 0.0f && signbit(spmmi_cpu_tf32_round(-0.0f)));
+    assert_true(isinf(spmmi_cpu_tf32_round(INFINITY)) && isnan(spmmi_cpu_tf32_round(NAN)));
+}
+
+/* What the engines refuse, and that a free choice on CPUs stays with CSR. */
+static void test_choice(void **state)
+{
+    const tc_case_t         bittcf  = case_of(FIRST_TC);
+    spmm_problem_t          problem = tc_case_problem(&bittcf, 128);
+    spmm_candidate_t        candidates[16];
+    const spmm_candidate_t *chosen;
+
+    assert_true(spmmi_n_engines <= 16);
+    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+        spmm_pattern_t pattern;
+        spmm_csr_t     block;
+
+        format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
+                           format_shapes[s].density, SPMM_R_32F, false, 1, &block);
+        spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
+        spmmi_engine_consider(&pattern, &problem, &device, candidates);
+        spmm_assert_ok(spmmi_engine_pick("auto", &device, candidates, spmmi_n_engines, &chosen));
+        assert_string_equal(chosen->engine->name, "csr-cpu");
+        spmmi_pattern_free(&pattern);
+        spmmi_csr_free(&block);
+    }
+    for (int e = FIRST_TC; e < N_ENGINES; e++) {
+        const spmm_device_t gpu           = {.kind = SPMM_DEVICE_CUDA, .cc = 75};
+        const tc_case_t     t             = case_of(e);
+        char                why[SPMM_WHY] = "";
+
+        problem = tc_case_problem(&t, 128);
+        assert_false(t.engine->supports(&problem, &gpu, why));
+        assert_non_null(strstr(why, "compute capability 8.0"));
+    }
 }
 
 /* Columns of B that begin a multiple of 4 KiB apart, or nearly so, are taken fewer at a time. */
@@ -201,4 +290,5 @@ static void test_lent_block(void **state)
 }
 
 SPMM_TESTS(test_comparison, test_shapes, test_columns_apart, test_accuracy, test_special_values,
-           test_same_bits, test_life, test_lent_block);
+           test_same_bits, test_life, test_thread_counts, test_tf32_round, test_choice,
+           test_lent_block);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_formats.c
- *  BitTCF, HRPB and CVSE, array by array against their definition, with what is said about their
- *  sizes; builds that leave nothing behind when memory is out.
+ *  BitTCF, HRPB and CVSE, array by array against their definition, and what is said about their
+ *  sizes.
  */
 #include "format_case.h"
+#include "format_kind.h"
 
-#include "engine/bittcf/format.h"
-#include "engine/cvse/format.h"
-#include "engine/hrpb/format.h"
 #include "spmm_dist/context.h"
-
-enum { THREADS = 2 };
 
 /* Block b, whose first row is given, tile by tile. */
 static void check_bits(const spmm_csr_t *block, const spmm_bittcf_t *f, int32_t first, int32_t b)
@@ -35,33 +31,6 @@ static void check_bits(const spmm_csr_t *block, const spmm_bittcf_t *f, int32_t 
         }
     }
     assert_int_equal(f->value_ptr[b + 1], value);
-}
-
-static void check_bittcf(const spmm_csr_t *block, int32_t tiles)
-{
-    const int32_t height = 8 * tiles;
-    int32_t       active[FORMAT_CASE_COLS], b = 0;
-    spmm_bittcf_t f;
-
-    spmm_assert_ok(spmmi_bittcf_create(&spmm_test_env, block, NULL, tiles, THREADS, &f));
-    assert_int_equal(f.tiles, tiles);
-    assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
-    assert_int_equal(f.window_ptr[0], 0);
-    assert_int_equal(f.value_ptr[0], 0);
-    for (int32_t w = 0; w < f.n_windows; w++) {
-        const int32_t n = format_case_active(block, height * w, height, active);
-
-        assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 7) / 8);
-        for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
-            for (int32_t k = 0; k < 8; k++, c++) {
-                assert_int_equal(f.col[8 * b + k], c < n ? active[c] : SPMM_TC_NO_COLUMN);
-            }
-            check_bits(block, &f, height * w, b);
-        }
-    }
-    assert_int_equal(f.n_blocks, b);
-    assert_int_equal(f.value_ptr[b], spmmi_csr_nnz(block));
-    spmmi_bittcf_free(&f);
 }
 
 /* Block b of a panel whose first row is given, byte by byte. */
@@ -107,30 +76,6 @@ static void check_packed(const spmm_csr_t *block, const spmm_hrpb_t *f, int32_t 
     assert_true(value <= end && end - value < 16);
 }
 
-static void check_hrpb(const spmm_csr_t *block, int32_t panel_rows)
-{
-    int32_t     active[FORMAT_CASE_COLS], b = 0;
-    spmm_hrpb_t f;
-
-    spmm_assert_ok(spmmi_hrpb_create(&spmm_test_env, block, NULL, panel_rows, THREADS, &f));
-    assert_int_equal(f.n_panels, (block->n_rows + panel_rows - 1) / panel_rows);
-    assert_int_equal(f.block_ptr[0], 0);
-    assert_int_equal(f.size_ptr[0], 0);
-    for (int32_t p = 0; p < f.n_panels; p++) {
-        const int32_t n = format_case_active(block, panel_rows * p, panel_rows, active);
-
-        assert_int_equal(f.block_ptr[p + 1] - f.block_ptr[p], (n + 15) / 16);
-        for (int32_t c = 0; b < f.block_ptr[p + 1]; b++) {
-            for (int32_t k = 0; k < 16; k++, c++) {
-                assert_int_equal(f.col[16 * b + k], c < n ? active[c] : -1);
-            }
-            check_packed(block, &f, panel_rows * p, b);
-        }
-    }
-    assert_int_equal(f.n_blocks, b);
-    spmmi_hrpb_free(&f);
-}
-
 /* Block b of a window whose first row is given: of place p, what lane 4 (r mod 8) + p mod 4
  * reads. */
 static void check_vectors(const spmm_csr_t *block, const spmm_cvse_t *f, int32_t first, int32_t b)
@@ -152,63 +97,37 @@ static void check_vectors(const spmm_csr_t *block, const spmm_cvse_t *f, int32_t
     }
 }
 
-static void check_cvse(const spmm_csr_t *block, int32_t height)
+/* The arrays of a small block; columns are those that check_columns() has seen. */
+static void check_arrays(const format_t *f, const spmm_csr_t *block)
 {
-    int32_t     active[FORMAT_CASE_COLS], b = 0;
-    spmm_cvse_t f;
+    const int32_t height = f->view.height;
 
-    spmm_assert_ok(spmmi_cvse_create(&spmm_test_env, block, NULL, height, THREADS, &f));
-    assert_int_equal(f.n_windows, (block->n_rows + height - 1) / height);
-    assert_int_equal(f.window_ptr[0], 0);
-    for (int32_t w = 0; w < f.n_windows; w++) {
-        const int32_t n = format_case_active(block, height * w, height, active);
-
-        assert_int_equal(f.window_ptr[w + 1] - f.window_ptr[w], (n + 15) / 16);
-        for (int32_t c = 0; b < f.window_ptr[w + 1]; b++) {
-            for (int32_t p = 0; p < 16; p++, c++) {
-                assert_int_equal(f.col[16 * b + p % 4 * 4 + p / 4], c < n ? active[c] : -1);
+    for (int32_t w = 0; w < f->view.n_windows; w++) {
+        for (int32_t b = f->view.block_ptr[w]; b < f->view.block_ptr[w + 1]; b++) {
+            if (f->vector > 0) {
+                check_vectors(block, &f->cvse, height * w, b);
+            } else if (f->tiles > 0) {
+                check_bits(block, &f->bittcf, height * w, b);
+            } else {
+                check_packed(block, &f->hrpb, height * w, b);
             }
-            check_vectors(block, &f, height * w, b);
         }
-    }
-    assert_int_equal(f.n_blocks, b);
-    spmmi_cvse_free(&f);
-}
-
-static void test_vectors(void **state)
-{
-    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
-        const format_shape_t *shape = &format_shapes[s];
-        spmm_csr_t            block;
-
-        format_case_random(shape->n_rows, shape->n_cols, shape->density,
-                           s % 2 == 0 ? SPMM_R_16F : SPMM_R_16BF, s % 3 == 0, (uint64_t)s, &block);
-        check_cvse(&block, 8);
-        check_cvse(&block, 16);
-        spmmi_csr_free(&block);
     }
 }
 
-static void test_definition(void **state)
+static void test_shapes(void **state)
 {
-    for (int s = 0; format_shapes[s].density >= 0.0; s++) {
-        const format_shape_t *shape = &format_shapes[s];
-        spmm_csr_t            block;
+    static const spmm_type_t types[] = {SPMM_R_32F, SPMM_R_64F, SPMM_R_16F, SPMM_R_16BF};
 
-        format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_32F, s % 2 == 0,
-                           (uint64_t)s, &block);
-        for (int32_t tiles = 1; tiles <= 4; tiles *= 2) {
-            check_bittcf(&block, tiles);
+    for (int v = 0; v < 8; v++) {
+        for (int s = 0; format_shapes[s].density >= 0.0; s++) {
+            spmm_csr_t block;
+
+            format_case_random(format_shapes[s].n_rows, format_shapes[s].n_cols,
+                               format_shapes[s].density, types[v % 4], v / 4 != 0, 7, &block);
+            format_kind_check(&block, check_arrays);
+            spmmi_csr_free(&block);
         }
-        check_hrpb(&block, 16);
-        check_hrpb(&block, 32);
-        spmmi_csr_free(&block);
-        format_case_random(shape->n_rows, shape->n_cols, shape->density, SPMM_R_64F, false,
-                           (uint64_t)s, &block);
-        for (int32_t tiles = 1; tiles <= 4; tiles *= 2) {
-            check_bittcf(&block, tiles);
-        }
-        spmmi_csr_free(&block);
     }
 }
 
@@ -268,4 +187,4 @@ static void test_too_many_entries(void **state)
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
-SPMM_TESTS(test_definition, test_vectors, test_bytes, test_too_many_entries);
+SPMM_TESTS(test_shapes, test_bytes, test_too_many_entries);
