@@ -29,14 +29,19 @@ typedef enum {
 
 /** One product to check. */
 typedef struct {
-    spmm_type_t         type;              /**< of A */
-    int64_t             n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
-    int64_t             shift;             /**< elements that B and C begin late */
-    double complex      alpha, beta;       /**< imaginary parts: by spmm_execute_scaled() */
-    values_t            values;
+    spmm_type_t    type;              /**< of A */
+    int64_t        n, planned_n, pad; /**< planned_n 0: n; pad: extra leading dimension */
+    int64_t        shift;             /**< elements that B and C begin late */
+    double complex alpha, beta;       /**< imaginary parts: by spmm_execute_scaled() */
+    values_t       values;
+    int64_t        dense_col; /**< of A, counted from 1, is full; 0: none */
+    /** Uneven: rows of the second half have half of all entries, others few; blocks: half of those
+     *  of nine blocks along the diagonal; of both every seventh row has none. */
+    enum { SHAPE_EVEN, SHAPE_UNEVEN, SHAPE_BLOCKS } kind;
     bool                narrow;     /**< A from 32-bit indices, its arrays on the device */
     bool                apart;      /**< rows on rank 0, columns on the last rank */
     bool                may_refuse; /**< a plan that is refused on all ranks alike passes, too */
+    bool                unchecked;  /**< C is not compared: its bits are what is asked for */
     int                 repeats;    /**< more products into the same C, where beta is 0 */
     double              bound;      /**< of C, by check_plan() */
     spmm_plan_options_t o; /**< layout AUTO: row-major; levels from test_context.h where
@@ -79,7 +84,10 @@ bool check_plan(const shape_t *s, const product_t *p);
 
 /** This rank's part of the matrix, with the first values. */
 spmm_matrix_t *plan_case_matrix(const shape_t *s, const product_t *p);
-/** One checked product of a plan of that matrix, which has o.op, o.layout and types of @p p.
+/** The second values for it. */
+void plan_case_update(const shape_t *s, const product_t *p, spmm_matrix_t *A);
+/** One product of a plan of that matrix, which has o.op, o.layout and types of @p p, checked with
+ *  the first values.
  *  @return the plan's C as it lies in memory, to be freed */
 void *plan_case_run(const shape_t *s, const product_t *p, spmm_plan_t *plan, size_t *bytes);
 

@@ -113,3 +113,30 @@ spmm_layout_info_t test_context_layout(const spmm_plan_t *plan, spmm_operand_t o
     spmm_assert_ok(spmm_plan_get_layout(plan, operand, &info));
     return info;
 }
+
+int test_context_sweep(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *o, int victim,
+                       int64_t step)
+{
+    const bool fails = spmm_test_env.rank == victim;
+    int        made = 0, seen[3] = {0, 0, 1}; /* worst and best status, reached */
+
+    for (int64_t k = 0; seen[2] != 0; k += step) {
+        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+        spmm_plan_t             *plan   = NULL;
+        spmm_status_t            status;
+
+        spmmi_alloc_inject(fails ? k : -1);
+        status  = spmm_plan_create(A, n, o, &plan);
+        seen[2] = fails && spmmi_alloc_get_stats().calls - before.calls > k;
+        spmmi_alloc_inject(-1);
+        seen[0] = (int)status;
+        seen[1] = -(int)status;
+        MPI_Allreduce(MPI_IN_PLACE, seen, 3, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        assert_int_equal(seen[0], -seen[1]);
+        assert_true(status == SPMM_OK || (seen[2] != 0 && status == SPMM_ERR_MEMORY));
+        made += status == SPMM_OK && seen[2] != 0;
+        spmm_assert_ok(spmm_plan_destroy(&plan));
+        assert_int_equal(spmmi_alloc_get_stats().live, before.live);
+    }
+    return made;
+}

@@ -23,6 +23,12 @@ spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col
 /** Destroy those that are not NULL, and assert that it works. */
 void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t **ctx);
 
+/** Make plans of @p A while allocation 0, @p step, 2 @p step, ... of rank @p victim fails: they are
+ *  made, or short of memory on all ranks alike, and nothing leaks.
+ *  @return plans that were made all the same */
+int test_context_sweep(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *o, int victim,
+                       int64_t step);
+
 /** Likewise buffers of @p ctx: test_context_free(ctx, &B, &C). */
 #define test_context_free(ctx, ...) test_context_free_list(ctx, (void **[]){__VA_ARGS__, NULL})
 void test_context_free_list(spmm_context_t *ctx, void ***buffer);

@@ -43,6 +43,13 @@ static bool full(int64_t i, int64_t j)
     return true;
 }
 
+static bool hidden_blocks(int64_t i, int64_t j)
+{
+    return i % 4 == (j * 7 + 3) % 4;
+}
+
+const spmm_test_rule_t spmm_test_hidden = {"hidden blocks", 160, 240, hidden_blocks};
+
 const spmm_test_rule_t spmm_test_rules[] = {
     {"no rows", 0, 0, none},
     {"no entries", 30, 30, none},
@@ -108,6 +115,33 @@ spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t 
                                          row_ptr, col_idx, values, SPMM_R_64F, &A));
     spmmi_free_all(row_ptr, col_idx, values);
     return A;
+}
+
+spmm_env_t spmm_test_alone(void)
+{
+    return (spmm_env_t){.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
+}
+
+spmm_matrix_t *spmm_test_generate(spmm_env_t *env, const char *spec, uint64_t seed)
+{
+    spmm_matrix_t *A = NULL;
+
+    spmmi_error_clear(&env->err);
+    spmm_assert_ok(spmmi_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
+    return A;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+bool spmm_test_has(const spmm_matrix_t *A, int32_t r, int64_t col)
+{
+    return bsearch(&col, A->col_idx + A->row_ptr[r], (size_t)(A->row_ptr[r + 1] - A->row_ptr[r]),
+                   sizeof col, compare) != NULL;
 }
 
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A))

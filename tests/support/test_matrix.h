@@ -23,11 +23,21 @@ typedef struct {
 spmm_matrix_t *spmm_test_matrix(const spmm_test_rule_t *rule, spmm_test_split_t row_split,
                                 spmm_test_split_t col_split);
 
+/** The FP32 matrix of a generator on the ranks of @p env. */
+spmm_matrix_t *spmm_test_generate(spmm_env_t *env, const char *spec, uint64_t seed);
+/** An environment of this rank alone. */
+spmm_env_t spmm_test_alone(void);
+/** Has row @p r of this rank an entry in column @p col? */
+bool spmm_test_has(const spmm_matrix_t *A, int32_t r, int64_t col);
+
 /** Call @p check with the matrix of every rule in every split. */
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A));
 
 /** Parts of this rank's indices to parts of all, [offset[size]], freed with spmmi_free(). */
 int32_t *spmm_test_gather(const int64_t *offset, const int32_t *part);
+
+/** A bipartite graph: rows with equal columns lie far apart. */
+extern const spmm_test_rule_t spmm_test_hidden;
 
 /** Square and rectangular rules, regular and not, ended by one without a name. */
 extern const spmm_test_rule_t spmm_test_rules[];

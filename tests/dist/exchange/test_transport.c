@@ -19,11 +19,6 @@ static void both_directions(const spmm_transport_ops_t *transport)
     transport_case_close(&f);
 }
 
-static void test_both_directions(void **state)
-{
-    transport_case_each(both_directions);
-}
-
 static void no_peers(const spmm_transport_ops_t *transport)
 {
     transport_case_t f;
@@ -35,11 +30,6 @@ static void no_peers(const spmm_transport_ops_t *transport)
     transport_case_open(&f, transport, 0, 1.0, 3, 16);
     transport_case_run(&f, SPMM_HALO_FORWARD, 0, 16);
     transport_case_close(&f);
-}
-
-static void test_no_peers(void **state)
-{
-    transport_case_each(no_peers);
 }
 
 static void copy_in(void *to, const void *from, size_t bytes)
@@ -87,11 +77,6 @@ static void in_place(const spmm_transport_ops_t *transport)
     device.ops->release(&device, home);
 }
 
-static void test_in_place(void **state)
-{
-    transport_case_each(in_place);
-}
-
 /* From few to many bytes and back, in units of 16, 8, 4 and 2, over thresholds of transports, and
  * with fewer thread blocks than make one tile of nccl-push for each warp. */
 static void sizes(const spmm_transport_ops_t *transport)
@@ -108,11 +93,6 @@ static void sizes(const spmm_transport_ops_t *transport)
     }
     shared.push = (spmm_push_limits_t){0};
     transport_case_close(&f);
-}
-
-static void test_sizes(void **state)
-{
-    transport_case_each(sizes);
 }
 
 /* Several exchanges enqueued before the host looks at any: later ones may not overtake. */
@@ -137,11 +117,6 @@ static void back_to_back(const spmm_transport_ops_t *transport)
         transport_case_check(&f[k], &exchange[k], (uint64_t)k);
         transport_case_close(&f[k]);
     }
-}
-
-static void test_back_to_back(void **state)
-{
-    transport_case_each(back_to_back);
 }
 
 static bool is_mpi(const spmm_transport_ops_t *transport)
@@ -175,11 +150,6 @@ static void split_messages(const spmm_transport_ops_t *transport)
     spmm_test_env.message_limit = 0;
 }
 
-static void test_split_messages(void **state)
-{
-    transport_case_each(split_messages);
-}
-
 /* Two plans with exchanges in flight at once, begun in different orders on different ranks: only
  * tags keep their messages, of equal sizes, apart. */
 static void plans_do_not_mix(const spmm_transport_ops_t *transport)
@@ -206,11 +176,6 @@ static void plans_do_not_mix(const spmm_transport_ops_t *transport)
     }
     transport_case_close(&f[0]);
     transport_case_close(&f[1]);
-}
-
-static void test_plans_do_not_mix(void **state)
-{
-    transport_case_each(plans_do_not_mix);
 }
 
 /* Creation that fails on one rank leaves nothing behind, and tags in step. */
@@ -241,11 +206,6 @@ static void memory(const spmm_transport_ops_t *transport)
     assert_in_range(failures, spmm_test_env.size > 1 ? 2 : 1, 19);
     transport_case_run(&f, SPMM_HALO_FORWARD, 0, 16);
     transport_case_close(&f);
-}
-
-static void test_memory(void **state)
-{
-    transport_case_each(memory);
 }
 
 /* Does this rank receive from rank 0? */
@@ -308,16 +268,21 @@ static void late_rank(const spmm_transport_ops_t *transport)
     spmm_test_env.timeout_s  = 0.0;
 }
 
-static void test_late_rank(void **state)
-{
-    transport_case_each(late_rank);
-}
-
 static void test_close(void **state)
 {
     transport_case_device();
     transport_case_finish(kept);
 }
 
-SPMM_TESTS(test_both_directions, test_no_peers, test_in_place, test_sizes, test_back_to_back,
-           test_split_messages, test_plans_do_not_mix, test_memory, test_late_rank, test_close);
+static void test_transports(void **state)
+{
+    void (*const tests[])(const spmm_transport_ops_t *transport) = {
+        both_directions, no_peers,         in_place, sizes,    back_to_back,
+        split_messages,  plans_do_not_mix, memory,   late_rank};
+
+    for (size_t k = 0; k < sizeof tests / sizeof tests[0]; k++) {
+        transport_case_each(tests[k]);
+    }
+}
+
+SPMM_TESTS(test_transports, test_close);

@@ -1,41 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 #include "test_main.h"
+#include "test_matrix.h"
 
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };
-
-/* An environment of this rank alone. */
-static spmm_env_t self_env(void)
-{
-    return (spmm_env_t){.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
-}
-
-static spmm_matrix_t *make(spmm_env_t *env, const char *spec, uint64_t seed)
-{
-    spmm_matrix_t *A = NULL;
-
-    spmmi_error_clear(&env->err);
-    spmm_assert_ok(spmmi_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
-    return A;
-}
-
-static bool has_entry(const spmm_matrix_t *A, int32_t r, int64_t col)
-{
-    int64_t low = A->row_ptr[r], high = A->row_ptr[r + 1];
-
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-
-        if (A->col_idx[mid] < col) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return low < A->row_ptr[r + 1] && A->col_idx[low] == col;
-}
 
 /* The matrix made by all ranks is, row by row and bit by bit, the one a rank makes alone. */
 static void test_same_for_any_rank_count(void **state)
@@ -64,11 +34,12 @@ static void test_same_for_any_rank_count(void **state)
         "xdys:size=128,dense=0.1,sp24=0.4,fill=0.6,shuffle=1",
         "xdys:size=1,dense=1,sp24=0",
     };
-    spmm_env_t alone = self_env();
+    spmm_env_t alone = spmm_test_alone();
 
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
-        spmm_matrix_t *A = make(&spmm_test_env, specs[s], SEED), *B = make(&alone, specs[s], SEED);
-        const int64_t  first = A->row_offset[spmm_test_env.rank];
+        spmm_matrix_t *A    = spmm_test_generate(&spmm_test_env, specs[s], SEED),
+                      *B    = spmm_test_generate(&alone, specs[s], SEED);
+        const int64_t first = A->row_offset[spmm_test_env.rank];
 
         assert_int_equal(A->rows, B->rows);
         assert_int_equal(A->cols, B->cols);
@@ -99,15 +70,16 @@ static void test_seed_changes_pattern(void **state)
         "banded:rows=100,band=5,fill=0.5", "stencil5:nx=10,ny=10,shuffle=1",
         "molecules:count=9,atoms=20",      "xdys:size=128,dense=0.2,sp24=0.2",
         "xdys:size=64,dense=0,sp24=1"};
-    spmm_env_t alone = self_env();
+    spmm_env_t alone = spmm_test_alone();
 
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
-        spmm_matrix_t *A = make(&alone, specs[s], 1), *B = make(&alone, specs[s], 2);
-        int64_t        same = 0;
+        spmm_matrix_t *A = spmm_test_generate(&alone, specs[s], 1),
+                      *B = spmm_test_generate(&alone, specs[s], 2);
+        int64_t same     = 0;
 
         for (int32_t r = 0; r < A->n_rows; r++) {
             for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
-                same += has_entry(B, r, A->col_idx[k]);
+                same += spmm_test_has(B, r, A->col_idx[k]);
             }
         }
         assert_true(same < A->nnz);
@@ -133,7 +105,7 @@ static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_
 
     (void)snprintf(spec, sizeof spec, "stencil%d:nx=%d,ny=%d%s%.0d,dof=%d", points, (int)nx,
                    (int)ny, space ? ",nz=" : "", space ? (int)nz : 0, (int)dof);
-    A = make(&spmm_test_env, spec, SEED);
+    A = spmm_test_generate(&spmm_test_env, spec, SEED);
     assert_int_equal(A->rows, nx * ny * nz * dof);
     assert_int_equal(A->cols, A->rows);
     for (int32_t r = 0; r < A->n_rows; r++) {
@@ -143,7 +115,7 @@ static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_
         for (int64_t j = 0; j < A->cols; j++) {
             const bool there = coupled(points, nx, ny, p, j / dof);
 
-            assert_int_equal(has_entry(A, r, j), there);
+            assert_int_equal(spmm_test_has(A, r, j), there);
             n += there;
         }
         assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], n);
@@ -168,7 +140,7 @@ static void test_stencil_patterns(void **state)
 
 static void check_band(const char *spec, int64_t rows, int64_t lower, int64_t upper)
 {
-    spmm_matrix_t *A = make(&spmm_test_env, spec, SEED);
+    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, spec, SEED);
 
     assert_int_equal(A->rows, rows);
     assert_int_equal(A->cols, rows);
@@ -179,7 +151,7 @@ static void check_band(const char *spec, int64_t rows, int64_t lower, int64_t up
         for (int64_t j = 0; j < rows; j++) {
             const bool there = j - i <= upper && i - j <= lower;
 
-            assert_int_equal(has_entry(A, r, j), there);
+            assert_int_equal(spmm_test_has(A, r, j), there);
             n += there;
         }
         assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], n);
@@ -199,11 +171,11 @@ static void test_banded_patterns(void **state)
     check_band("banded:rows=20,band=2,fill=1", 20, 2, 2);
     check_band("banded:rows=20,band=2,fill=1.000", 20, 2, 2);
 
-    A = make(&spmm_test_env, "banded:rows=20,band=2,fill=0", SEED);
+    A = spmm_test_generate(&spmm_test_env, "banded:rows=20,band=2,fill=0", SEED);
     assert_int_equal(A->nnz, 0);
     spmmi_matrix_free(A);
 
-    A = make(&spmm_test_env, "banded:rows=2000,band=10,fill=0.25", SEED);
+    A = spmm_test_generate(&spmm_test_env, "banded:rows=2000,band=10,fill=0.25", SEED);
     assert_true(fabs((double)A->nnz / (2000 * 21 - 110) - 0.25) < 0.02); /* 9 sigma */
     for (int32_t r = 0; r < A->n_rows; r++) {
         for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
@@ -218,8 +190,8 @@ static void test_rmat_quadrants(void **state)
 {
     static const double share[4]    = {0.57, 0.19, 0.19, 0.05};
     int64_t             count[2][4] = {{0}}, total[2] = {0};
-    spmm_env_t          alone = self_env();
-    spmm_matrix_t      *A     = make(&alone, "rmat:scale=17,degree=1", SEED);
+    spmm_env_t          alone = spmm_test_alone();
+    spmm_matrix_t      *A     = spmm_test_generate(&alone, "rmat:scale=17,degree=1", SEED);
 
     assert_int_equal(A->rows, 1 << 17);
     assert_int_equal(A->cols, 1 << 17);
@@ -246,12 +218,13 @@ static void test_rmat_quadrants(void **state)
     }
     spmmi_matrix_free(A);
 
-    A = make(&alone, "rmat:scale=5,degree=3,a=0,b=0,c=0", SEED); /* all in the last quadrant */
+    A = spmm_test_generate(&alone, "rmat:scale=5,degree=3,a=0,b=0,c=0",
+                           SEED); /* all in the last quadrant */
     assert_int_equal(A->nnz, 1);
     assert_int_equal(A->row_ptr[31], 0);
     assert_int_equal(A->col_idx[0], 31);
     spmmi_matrix_free(A);
-    A = make(&alone, "rmat:scale=5,degree=3,a=0,b=1.0,c=0", SEED);
+    A = spmm_test_generate(&alone, "rmat:scale=5,degree=3,a=0,b=1.0,c=0", SEED);
     assert_int_equal(A->nnz, 1);
     assert_int_equal(A->row_ptr[1], 1);
     assert_int_equal(A->col_idx[0], 31);
@@ -262,8 +235,8 @@ static void test_uniform_rows(void **state)
 {
     enum { ROWS = 3000, COLS = 500, DEGREE = 6 };
     int64_t        column[COLS] = {0};
-    spmm_env_t     alone        = self_env();
-    spmm_matrix_t *A            = make(&alone, "uniform:rows=3000,cols=500,degree=6", SEED);
+    spmm_env_t     alone        = spmm_test_alone();
+    spmm_matrix_t *A = spmm_test_generate(&alone, "uniform:rows=3000,cols=500,degree=6", SEED);
 
     assert_int_equal(A->rows, ROWS);
     assert_int_equal(A->cols, COLS);
@@ -293,8 +266,8 @@ static int64_t find_root(int64_t *parent, int64_t i)
 
 static void check_molecules(const char *spec, int64_t count, int64_t atoms)
 {
-    spmm_env_t     alone  = self_env();
-    spmm_matrix_t *A      = make(&alone, spec, SEED);
+    spmm_env_t     alone  = spmm_test_alone();
+    spmm_matrix_t *A      = spmm_test_generate(&alone, spec, SEED);
     int64_t       *parent = malloc((size_t)A->rows * sizeof *parent);
     int64_t       *size   = calloc((size_t)A->rows, sizeof *size);
     int64_t        found = 0, varied = 0;
@@ -306,7 +279,7 @@ static void check_molecules(const char *spec, int64_t count, int64_t atoms)
     for (int32_t r = 0; r < A->n_rows; r++) {
         for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
             assert_int_not_equal(A->col_idx[k], r);
-            assert_true(has_entry(A, (int32_t)A->col_idx[k], r));
+            assert_true(spmm_test_has(A, (int32_t)A->col_idx[k], r));
             parent[find_root(parent, r)] = find_root(parent, A->col_idx[k]);
         }
     }

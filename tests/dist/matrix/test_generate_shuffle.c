@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 #include "test_main.h"
+#include "test_matrix.h"
 
 #include "matrix/generate/generate.h"
 #include "matrix/matrix.h"
 
 enum { SEED = 42 };
 
-static spmm_matrix_t *make(spmm_env_t *env, const char *spec, uint64_t seed)
-{
-    spmm_matrix_t *A = NULL;
-
-    spmmi_error_clear(&env->err);
-    spmm_assert_ok(spmmi_matrix_from_spec(env, spec, SPMM_R_32F, seed, &A));
-    return A;
-}
-
 static int compare(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
-}
-
-static bool has_entry(const spmm_matrix_t *A, int32_t r, int64_t col)
-{
-    return bsearch(&col, A->col_idx + A->row_ptr[r], (size_t)(A->row_ptr[r + 1] - A->row_ptr[r]),
-                   sizeof col, compare) != NULL;
 }
 
 /* Sorted lengths of rows (or of columns) of a matrix on one rank. */
@@ -46,9 +32,10 @@ static int64_t *degrees(const spmm_matrix_t *A, bool columns)
 
 static void check_shuffle(const char *plain_spec, const char *shuffled_spec, bool square)
 {
-    spmm_env_t     alone = {.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
-    spmm_matrix_t *A = make(&alone, plain_spec, SEED), *B = make(&alone, shuffled_spec, SEED);
-    int64_t        same = 0, loops_A = 0, loops_B = 0;
+    spmm_env_t     alone = spmm_test_alone();
+    spmm_matrix_t *A     = spmm_test_generate(&alone, plain_spec, SEED),
+                  *B     = spmm_test_generate(&alone, shuffled_spec, SEED);
+    int64_t same = 0, loops_A = 0, loops_B = 0;
 
     assert_int_equal(A->nnz, B->nnz);
     for (int columns = 0; columns < 2; columns++) {
@@ -58,10 +45,10 @@ static void check_shuffle(const char *plain_spec, const char *shuffled_spec, boo
         spmm_test_free(a, b);
     }
     for (int32_t r = 0; r < A->n_rows; r++) {
-        loops_A += has_entry(A, r, r);
-        loops_B += has_entry(B, r, r);
+        loops_A += spmm_test_has(A, r, r);
+        loops_B += spmm_test_has(B, r, r);
         for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
-            same += has_entry(B, r, A->col_idx[k]) && A->col_idx[k] != r;
+            same += spmm_test_has(B, r, A->col_idx[k]) && A->col_idx[k] != r;
         }
     }
     assert_true(same < A->nnz / 4);

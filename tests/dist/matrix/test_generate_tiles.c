@@ -2,34 +2,16 @@
 /* test: RANKS 1 */
 /** @file test_generate_tiles.c  Generators of whole vectors and tiles: pruned and xdys. */
 #include "test_main.h"
+#include "test_matrix.h"
 
 #include "matrix/matrix.h"
-
-/* Made by this rank alone. */
-static spmm_matrix_t *make(const char *spec)
-{
-    static spmm_env_t alone;
-    spmm_matrix_t    *A = NULL;
-
-    alone = (spmm_env_t){.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
-    spmm_assert_ok(spmmi_matrix_from_spec(&alone, spec, SPMM_R_32F, 42, &A));
-    return A;
-}
-
-static bool has_entry(const spmm_matrix_t *A, int32_t r, int64_t col)
-{
-    for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
-        if (A->col_idx[k] == col) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Whole vectors, about as many as asked for; the last row of vectors is cut. */
 static void test_pruned_vectors(void **state)
 {
-    spmm_matrix_t *A = make("pruned:rows=403,cols=200,sparsity=0.9,vector=4");
+    spmm_env_t     alone = spmm_test_alone();
+    spmm_matrix_t *A =
+        spmm_test_generate(&alone, "pruned:rows=403,cols=200,sparsity=0.9,vector=4", 42);
 
     assert_int_equal(A->rows, 403);
     assert_int_equal(A->cols, 200);
@@ -37,13 +19,13 @@ static void test_pruned_vectors(void **state)
         if (r % 4 != 0) {
             assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], A->row_ptr[r] - A->row_ptr[r - 1]);
             for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
-                assert_true(has_entry(A, r - 1, A->col_idx[k]));
+                assert_true(spmm_test_has(A, r - 1, A->col_idx[k]));
             }
         }
     }
     assert_true(fabs((double)A->nnz / (403 * 200) - 0.1) < 0.01);
     spmmi_matrix_free(A);
-    A = make("pruned:rows=7,cols=9,sparsity=0,vector=2");
+    A = spmm_test_generate(&alone, "pruned:rows=7,cols=9,sparsity=0,vector=2", 42);
     assert_int_equal(A->nnz, 63);
     spmmi_matrix_free(A);
 }
@@ -60,7 +42,7 @@ static int64_t tile_entries(const spmm_matrix_t *A, int64_t row, int64_t col, bo
             int64_t group = 0;
 
             for (int64_t c = first; c < first + 4 && c < A->cols; c++) {
-                group += has_entry(A, (int32_t)r, c);
+                group += spmm_test_has(A, (int32_t)r, c);
             }
             entries += group;
             *is_sp24 = *is_sp24 && group <= 2;
@@ -73,7 +55,8 @@ static int64_t tile_entries(const spmm_matrix_t *A, int64_t row, int64_t col, bo
 static void test_xdys_tiles(void **state)
 {
     enum { SIZE = 1024, TILES = (SIZE / 16) * (SIZE / 32) };
-    spmm_matrix_t *A     = make("xdys:size=1024,dense=0.2,sp24=0.3");
+    spmm_env_t     alone = spmm_test_alone();
+    spmm_matrix_t *A     = spmm_test_generate(&alone, "xdys:size=1024,dense=0.2,sp24=0.3", 42);
     int64_t        dense = 0, sp24 = 0, pair[16] = {0};
 
     for (int64_t row = 0; row < SIZE; row += 16) {
@@ -85,9 +68,10 @@ static void test_xdys_tiles(void **state)
             dense += !is_sp24;
             sp24 += is_sp24 && entries > 0;
             for (int64_t c = is_sp24 ? col : col + 32; c < col + 32; c += 4) {
-                pair[has_entry(A, (int32_t)row, c) | has_entry(A, (int32_t)row, c + 1) << 1 |
-                     has_entry(A, (int32_t)row, c + 2) << 2 |
-                     has_entry(A, (int32_t)row, c + 3) << 3]++;
+                pair[spmm_test_has(A, (int32_t)row, c) |
+                     spmm_test_has(A, (int32_t)row, c + 1) << 1 |
+                     spmm_test_has(A, (int32_t)row, c + 2) << 2 |
+                     spmm_test_has(A, (int32_t)row, c + 3) << 3]++;
             }
         }
     }
@@ -101,16 +85,16 @@ static void test_xdys_tiles(void **state)
     }
     spmmi_matrix_free(A);
 
-    A = make("xdys:size=67,dense=1,sp24=0");
+    A = spmm_test_generate(&alone, "xdys:size=67,dense=1,sp24=0", 42);
     assert_int_equal(A->nnz, 67 * 67);
     spmmi_matrix_free(A);
-    A = make("xdys:size=96,dense=0,sp24=1.0");
+    A = spmm_test_generate(&alone, "xdys:size=96,dense=0,sp24=1.0", 42);
     assert_int_equal(A->nnz, 96 * 96 / 2);
     spmmi_matrix_free(A);
-    A = make("xdys:size=256,dense=0.5,sp24=0.5,fill=0.5");
+    A = spmm_test_generate(&alone, "xdys:size=256,dense=0.5,sp24=0.5,fill=0.5", 42);
     assert_true(fabs((double)A->nnz / (256 * 256) - 0.375) < 0.08);
     spmmi_matrix_free(A);
-    A = make("xdys:size=64,dense=0,sp24=0");
+    A = spmm_test_generate(&alone, "xdys:size=64,dense=0,sp24=0", 42);
     assert_int_equal(A->nnz, 0);
     spmmi_matrix_free(A);
 }

@@ -16,20 +16,11 @@ int METIS_SetDefaultOptions(idx_t *options)
     return METIS_OK;
 }
 
-static spmm_matrix_t *generate(void)
-{
-    spmm_matrix_t *A = NULL;
-
-    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=60,ny=60,shuffle=1",
-                                          SPMM_R_32F, 1, &A));
-    return A;
-}
-
 static void test_partition(void **state)
 {
     const spmm_partition_options_t options = {.seed = 1};
-    spmm_matrix_t                 *A       = generate();
-    spmm_partition_t               partition;
+    spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, "stencil9:nx=60,ny=60,shuffle=1", 1);
+    spmm_partition_t partition;
 
     spmm_assert_error(spmmi_partition_create(A, "metis", &options, &partition),
                       SPMM_ERR_UNSUPPORTED, "the libmetis found at run time has");

@@ -73,10 +73,8 @@ static void test_grid(void **state)
 {
     static const int in_turn[8] = {0, 1, 0, 1, 0, 1, 0, 1};
     const bool       many       = spmm_test_env.size == 8;
-    spmm_matrix_t   *A          = NULL;
+    spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, "stencil9:nx=120,ny=120,shuffle=1", 1);
 
-    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, "stencil9:nx=120,ny=120,shuffle=1",
-                                          SPMM_R_32F, 1, &A));
     check_nodes("metis", A, nodes_of(2, NULL), 1.2);
     check_nodes("metis", A, nodes_of(3, NULL), many ? 0.9 : 1.2);
     check_nodes("metis", A, nodes_of(1, NULL), 1.0);

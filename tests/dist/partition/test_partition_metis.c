@@ -12,14 +12,6 @@
 #include "test_main.h"
 #include "test_matrix.h"
 
-static spmm_matrix_t *generate(const char *spec)
-{
-    spmm_matrix_t *A = NULL;
-
-    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
-    return A;
-}
-
 static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
                                        const char *objective, const char *winner)
 {
@@ -49,7 +41,7 @@ static void test_shuffled_grid(void **state)
     if (spmm_test_env.size != 4) {
         skip();
     }
-    A     = generate("stencil9:nx=400,ny=400,shuffle=1");
+    A     = spmm_test_generate(&spmm_test_env, "stencil9:nx=400,ny=400,shuffle=1", 1);
     block = score_of(A, "block", "vol", "block");
     vol   = score_of(A, "metis", "vol", "metis");
     cut   = score_of(A, "metis", "cut", "metis");
@@ -67,16 +59,9 @@ static void test_shuffled_grid(void **state)
     spmmi_matrix_free(A);
 }
 
-/* A bipartite graph: rows with equal columns lie far apart, METIS finds them. */
-static bool hidden_blocks(int64_t i, int64_t j)
-{
-    return i % 4 == (j * 7 + 3) % 4;
-}
-
 static void test_rectangular(void **state)
 {
-    const spmm_test_rule_t rule = {"hidden blocks", 160, 240, hidden_blocks};
-    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    spmm_matrix_t         *A = spmm_test_matrix(&spmm_test_hidden, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_score_t block, metis;
 
     block = score_of(A, "block", "vol", "block");
@@ -117,7 +102,7 @@ static void make_parts(const spmm_matrix_t *A, uint64_t seed, spmm_partition_t *
 
 static void test_same_seed_same_parts(void **state)
 {
-    spmm_matrix_t   *A = generate("stencil5:nx=50,ny=50,shuffle=1");
+    spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=50,ny=50,shuffle=1", 1);
     spmm_partition_t a, b, c;
     int              differs;
 
@@ -159,7 +144,7 @@ static void test_too_large(void **state)
 /* Where METIS refuses, auto takes ptscotch, whatever the objective; without it block. */
 static void test_auto_beyond_metis(void **state)
 {
-    spmm_matrix_t *A      = generate("stencil5:nx=40,ny=40,shuffle=1");
+    spmm_matrix_t *A      = spmm_test_generate(&spmm_test_env, "stencil5:nx=40,ny=40,shuffle=1", 1);
     const char    *winner = "block";
 
 #ifdef SPMM_HAVE_PTSCOTCH
@@ -188,7 +173,7 @@ static void test_large_in_two(void **state)
 {
     static const idx_t small[] = {6240, 6239};
     const idx_t        before  = spmmi_metis_small;
-    spmm_matrix_t     *A       = generate("stencil5:nx=40,ny=40,shuffle=1");
+    spmm_matrix_t     *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=40,ny=40,shuffle=1", 1);
 
     for (int k = 0; k < 2; k++) {
         bool by_cut = false, named = false;
@@ -212,7 +197,7 @@ static void test_large_in_two(void **state)
 
 static void test_missing(void **state)
 {
-    spmm_matrix_t   *A = generate("stencil5:nx=20,ny=20");
+    spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=20,ny=20", 1);
     spmm_partition_t partition;
 
     spmm_assert_error(spmmi_partition_create(A, "metis", NULL, &partition), SPMM_ERR_UNSUPPORTED,
@@ -238,7 +223,7 @@ static void remember(void *user, const char *line)
 
 static void test_auto_says_why(void **state)
 {
-    spmm_matrix_t *A                     = generate("stencil5:nx=40,ny=40,shuffle=1");
+    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=40,ny=40,shuffle=1", 1);
     char           line[SPMM_ERROR_TEXT] = "";
 
     spmm_test_env.log      = remember;
@@ -289,7 +274,7 @@ static caller_t new_caller(const spmm_metis_graph_t *graph)
  * left behind. */
 static void test_callers(void **state)
 {
-    spmm_matrix_t     *A = generate("rmat:scale=11,degree=6");
+    spmm_matrix_t     *A = spmm_test_generate(&spmm_test_env, "rmat:scale=11,degree=6", 1);
     spmm_metis_graph_t graph;
     struct sigaction   before, after;
     caller_t           alone, caller[CALLERS];

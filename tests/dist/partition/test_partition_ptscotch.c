@@ -15,14 +15,6 @@ int spmm_test_thread_level(void)
     return MPI_THREAD_MULTIPLE;
 }
 
-static spmm_matrix_t *generate(const char *spec)
-{
-    spmm_matrix_t *A = NULL;
-
-    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_32F, 1, &A));
-    return A;
-}
-
 static void expect_refusal(const spmm_matrix_t *A, const spmm_partition_options_t *options,
                            spmm_status_t status, const char *sentence)
 {
@@ -53,7 +45,7 @@ static spmm_partition_score_t score_of(const spmm_matrix_t *A, const char *spec,
  * @p most  rows to receive on 4 ranks, measured and a fifth */
 static void check_quality(const char *spec, int64_t most)
 {
-    spmm_matrix_t               *A     = generate(spec);
+    spmm_matrix_t               *A     = spmm_test_generate(&spmm_test_env, spec, 1);
     const spmm_partition_score_t block = score_of(A, "block", 0.0);
     const spmm_partition_score_t wide  = score_of(A, "ptscotch", 1.10);
     const spmm_partition_score_t score = score_of(A, "ptscotch", 0.0);
@@ -84,16 +76,9 @@ static void test_finite_elements(void **state)
     check_quality("stencil27:nx=24,ny=24,nz=24,shuffle=1", 5200);
 }
 
-/* A bipartite graph: rows with equal columns lie far apart. */
-static bool hidden_blocks(int64_t i, int64_t j)
-{
-    return i % 4 == (j * 7 + 3) % 4;
-}
-
 static void test_rectangular(void **state)
 {
-    const spmm_test_rule_t rule = {"hidden blocks", 160, 240, hidden_blocks};
-    spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    spmm_matrix_t         *A = spmm_test_matrix(&spmm_test_hidden, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_score_t block, score;
 
     block = score_of(A, "block", 0.0);
@@ -146,7 +131,7 @@ static void test_same_seed_same_parts(void **state)
     bool        another = false;
 
     for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
-        spmm_matrix_t   *A = generate(specs[s]);
+        spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, specs[s], 1);
         spmm_partition_t first, other;
 
         make_parts(A, 5, &first);
@@ -232,7 +217,7 @@ static void test_leaves_the_process_alone(void **state)
     const int        signals[] = {SIGABRT, SIGTERM, SIGSEGV, SIGINT};
     struct sigaction before[4], after;
     cpu_set_t        cores, then;
-    spmm_matrix_t   *A = generate("stencil5:nx=50,ny=50,shuffle=1");
+    spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=50,ny=50,shuffle=1", 1);
     spmm_partition_t partition;
 
     for (int s = 0; s < 4; s++) {
@@ -258,7 +243,7 @@ static void note(void *user, const char *line)
 /* Fewer than 16 vertices a part: blocks, and the log says so.  (No entries: test_partition.c.) */
 static void test_blocks_instead(void **state)
 {
-    spmm_matrix_t *A                     = generate("stencil5:nx=3,ny=2");
+    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=3,ny=2", 1);
     char           line[SPMM_ERROR_TEXT] = "";
 
     spmm_test_env.log      = note;
@@ -273,8 +258,8 @@ static void test_blocks_instead(void **state)
 static void test_objective(void **state)
 {
     const spmm_partition_options_t vol = {.objective = "vol"}, cut = {.objective = "cut"};
-    spmm_matrix_t                 *A = generate("stencil5:nx=20,ny=20");
-    spmm_partition_t               partition;
+    spmm_matrix_t   *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=20,ny=20", 1);
+    spmm_partition_t partition;
 
     expect_refusal(A, &vol, SPMM_ERR_ARGUMENT, "partition ptscotch has no objective vol");
     spmm_assert_ok(spmmi_partition_create(A, "ptscotch", &cut, &partition));
@@ -288,7 +273,7 @@ static void test_objective(void **state)
 
 static void test_missing(void **state)
 {
-    spmm_matrix_t *A = generate("stencil5:nx=20,ny=20");
+    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=20,ny=20", 1);
 
     expect_refusal(A, NULL, SPMM_ERR_UNSUPPORTED, "without PT-Scotch");
     spmmi_matrix_free(A);

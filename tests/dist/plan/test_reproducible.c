@@ -13,36 +13,21 @@
 
 #include <omp.h>
 
-enum { SEED_A = 3, NEW_A = 5, SEED_B = 11, SEED_C = 13 };
 enum { WIDTHS = 4, MOST_N = 130, MOST_RANKS = 8 };
-
-/** Where entries are. */
-typedef struct {
-    int64_t rows, cols;
-    int64_t full_row, full_col; /**< -1: none.  A row of A, and of its transpose, of more entries
-                                     than a run of kernels on CPUs (64), and one of more than a
-                                     piece of them (1024), and of GPUs (256) */
-    enum { UNEVEN, EVEN, BLOCKS } kind;
-    uint64_t one_in;
-} pattern_t;
 
 /** A product, and how the ranks go about it. */
 typedef struct {
-    int64_t        number;
-    uint64_t       drawn; /**< so many draws */
-    pattern_t      p;
-    spmm_type_t    type, c_type, b_type;
-    spmm_op_t      op;
-    spmm_layout_t  layout;
-    int64_t        n[WIDTHS];
-    double complex alpha, beta;
-    const char    *partition, *transport, *tuning;
+    int64_t   number;
+    uint64_t  drawn; /**< so many draws */
+    shape_t   shape;
+    product_t p;
+    int64_t   n[WIDTHS];
 } case_t;
 
 /** A context on some ranks. */
 typedef struct {
     spmm_context_t *ctx;
-    int             rank, size;
+    spmm_env_t      env; /**< what spmm_test_env is to be */
 } group_t;
 
 static uint64_t draw(case_t *c, uint64_t below)
@@ -63,26 +48,29 @@ static const char *name_of(case_t *c, const char *const *name)
     return draw(c, 3) > 0 ? NULL : name[draw(c, count)];
 }
 
-/* Every sixth has a row of more entries than a piece of kernels. */
-static pattern_t draw_pattern(case_t *c)
+/* Full rows, of A and of its transpose, have more entries than a run of kernels on CPUs (64), and
+ * of every sixth case more than a piece of them (1024), and of GPUs (256). */
+static shape_t draw_shape(case_t *c)
 {
-    static const pattern_t long_ones[] = {{61, 1300, 17, 29, EVEN, 23},
-                                          {1300, 61, 29, 17, EVEN, 23}};
-    static const uint64_t  one_in[]    = {2, 4, 12, 60};
-    pattern_t              p;
+    static const shape_t long_ones[] = {{61, 1300, 23, 17}, {1300, 61, 23, 29}};
+    static const int     one_in[]    = {2, 4, 12, 60};
+    shape_t              s;
 
     if (draw(c, 6) == 0) {
-        return long_ones[draw(c, 2)];
+        const int which = (int)draw(c, 2);
+
+        c->p.dense_col = which == 0 ? 30 : 18;
+        return long_ones[which];
     }
-    p.rows = p.cols = draw(c, 3) == 0 ? 1 + (int64_t)draw(c, 40) : 120 + (int64_t)draw(c, 120);
+    s.rows = s.cols = draw(c, 3) == 0 ? 1 + (int64_t)draw(c, 40) : 120 + (int64_t)draw(c, 120);
     if (draw(c, 3) == 0) {
-        p.cols = 1 + (int64_t)draw(c, 240);
+        s.cols = 1 + (int64_t)draw(c, 240);
     }
-    p.full_row = draw(c, 2) == 0 ? -1 : (int64_t)draw(c, (uint64_t)p.rows);
-    p.full_col = draw(c, 2) == 0 ? -1 : (int64_t)draw(c, (uint64_t)p.cols);
-    p.kind     = draw(c, 4) % 3;
-    p.one_in   = one_in[draw(c, 4)];
-    return p;
+    s.dense_row    = draw(c, 2) == 0 ? -1 : (int64_t)draw(c, (uint64_t)s.rows);
+    c->p.dense_col = draw(c, 2) == 0 ? 0 : 1 + (int64_t)draw(c, (uint64_t)s.cols);
+    c->p.kind      = draw(c, 4) % 3;
+    s.one_in       = one_in[draw(c, 4)];
+    return s;
 }
 
 /* Numbers that follow each other have all types. */
@@ -96,196 +84,74 @@ static void draw_types(case_t *c)
         {SPMM_R_64F, SPMM_C_64F, SPMM_C_64F},    {SPMM_R_32F, SPMM_C_32F, SPMM_C_32F}};
     const spmm_type_t *types = of[c->number % (int64_t)(sizeof of / sizeof of[0])];
 
-    c->type   = types[0];
-    c->c_type = types[1];
-    c->b_type = types[2];
-    c->op     = (spmm_op_t)draw(c, 3);
-    c->layout = c->b_type == c->type && draw(c, 2) == 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+    c->p.type     = types[0];
+    c->p.o.c_type = types[1];
+    c->p.o.b_type = types[2];
+    c->p.o.op     = (spmm_op_t)draw(c, 3);
+    c->p.o.layout = types[2] == types[0] && draw(c, 2) == 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
 }
 
 static case_t draw_case(int64_t number)
 {
     static const double factors[] = {0.7, 1.0, -1.1, 0.3};
-    case_t              c         = {.number = number};
+    case_t              c         = {.number = number, .p = {.unchecked = true}};
 
-    c.p = draw_pattern(&c);
+    c.shape = draw_shape(&c);
     draw_types(&c);
     c.n[0] = 1;
     for (int w = 1; w < WIDTHS; w++) {
         c.n[w] = 1 + (int64_t)draw(&c, w == 1 ? 9 : MOST_N);
     }
-    c.alpha = factors[draw(&c, 4)];
-    c.beta  = draw(&c, 3) == 0 ? 0.0 : factors[draw(&c, 4)];
-    if (spmmi_is_complex(c.type)) {
-        c.alpha += draw(&c, 4) == 0 ? 0.0 : -0.6 * I;
-        c.beta += draw(&c, 2) == 0 ? 0.0 : 0.2 * I;
+    c.p.pad   = (int64_t)draw(&c, 3);
+    c.p.alpha = factors[draw(&c, 4)];
+    c.p.beta  = draw(&c, 3) == 0 ? 0.0 : factors[draw(&c, 4)];
+    if (spmmi_is_complex(c.p.type)) {
+        c.p.alpha += draw(&c, 4) == 0 ? 0.0 : -0.6 * I;
+        c.p.beta += draw(&c, 2) == 0 ? 0.0 : 0.2 * I;
     }
-    c.partition = NAME(&c, "block", "metis", "ptscotch", "auto", "one");
-    c.transport =
+    c.p.o.partition = NAME(&c, "block", "metis", "ptscotch", "auto", "one");
+    c.p.o.transport =
         spmm_test_on_gpu() ? NAME(&c, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
-    c.tuning = NAME(&c, "schedule=merged", "order=affinity", "order=sorted",
-                    "schedule=merged,order=affinity", "order=sorted,schedule=merged");
+    c.p.o.schedule = NAME(&c, "merged");
+    c.p.o.reorder  = NAME(&c, "affinity", "sorted");
     return c;
-}
-
-/* Every seventh row has no entry but in the full column. */
-static bool has(const pattern_t *p, int64_t i, int64_t j)
-{
-    const uint64_t hash = spmmi_hash2(7, i, j);
-
-    if (i == p->full_row || j == p->full_col) {
-        return true;
-    }
-    if (i % 7 == 3) {
-        return false;
-    }
-    return p->kind == EVEN     ? hash % p->one_in == 0
-           : p->kind == UNEVEN ? hash % (2 * i < p->rows ? 60 : 2) == 0
-                               : i * 9 / p->rows == j * 9 / p->cols && hash % 2 == 0;
-}
-
-/** CSR rows of one caller. */
-typedef struct {
-    int64_t  rows, cols;
-    int64_t *row_ptr, *col;
-    void    *values;
-} rows_t;
-
-static void draw_values(rows_t *rows, int64_t first, uint64_t seed, spmm_type_t type)
-{
-    for (int64_t i = 0; i < rows->rows; i++) {
-        for (int64_t k = rows->row_ptr[i]; k < rows->row_ptr[i + 1]; k++) {
-            reference_set(type, rows->values, k,
-                          reference_element(seed, first + i, rows->col[k], type));
-        }
-    }
-}
-
-/* Odd rows in descending order of columns: the order in which a caller has them is not to count. */
-static rows_t make_rows(const case_t *c, int64_t first, int64_t count, int64_t cols)
-{
-    rows_t  r   = {.rows = count, .cols = cols};
-    int64_t nnz = 0;
-
-    r.row_ptr = spmm_test_calloc((size_t)count + 1, sizeof *r.row_ptr);
-    r.col     = spmm_test_malloc((size_t)(count * c->p.cols + 1) * sizeof *r.col);
-    for (int64_t i = 0; i < count; i++) {
-        for (int64_t k = 0; k < c->p.cols; k++) {
-            const int64_t j = (first + i) % 2 == 0 ? k : c->p.cols - 1 - k;
-
-            if (has(&c->p, first + i, j)) {
-                r.col[nnz++] = j;
-            }
-        }
-        r.row_ptr[i + 1] = nnz;
-    }
-    r.values = spmm_test_malloc((size_t)(nnz + 1) * sizeof(double complex));
-    draw_values(&r, first, SEED_A, c->type);
-    return r;
-}
-
-/* Rank 1 of three and more owns nothing. */
-static void part(const group_t *g, int64_t n, int64_t *first, int64_t *count)
-{
-    const int64_t end = n * (g->rank + 1 + (g->size > 2 && g->rank == 0)) / g->size;
-
-    *first = g->size > 2 && g->rank == 1 ? end : n * g->rank / g->size;
-    *count = end - *first;
-}
-
-/* Bytes of a block with wide rows, one row too many. */
-static size_t block_bytes(int64_t rows, int64_t n)
-{
-    return (size_t)((rows + 3) * (n + 3)) * sizeof(double complex);
-}
-
-/* Rows @p global_row of the operand @p seed, in memory of the group's context. */
-static void *make_block(const case_t *c, const group_t *g, int64_t n, const spmm_layout_info_t *at,
-                        uint64_t seed, spmm_type_t type, int64_t *ld)
-{
-    const int64_t rows  = at->local_rows;
-    const size_t  bytes = block_bytes(rows, n);
-    void         *data  = spmm_test_calloc(bytes, 1), *device;
-
-    *ld = (c->layout == SPMM_LAYOUT_ROW ? n : rows > 0 ? rows : 1) + (int64_t)(seed % 3);
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < n; j++) {
-            reference_set(type, data, reference_place(c->layout, *ld, i, j),
-                          reference_element(seed, at->global_row[i], j, type));
-        }
-    }
-    spmm_assert_ok(spmm_buffer_alloc(g->ctx, bytes, &device));
-    spmm_assert_ok(spmm_buffer_copy(g->ctx, device, data, bytes));
-    free(data);
-    return device;
 }
 
 /** Rows of C on this rank, of a block [rows x ld] or [ld x n]. */
 typedef struct {
-    void   *C;
+    char   *C;
     int64_t n, ld, rows, *global_row;
 } result_t;
 
-static result_t execute(const case_t *c, const group_t *g, spmm_plan_t *plan, int64_t n)
+static result_t execute(const case_t *c, spmm_plan_t *plan, int64_t n)
 {
-    spmm_layout_info_t b = {.struct_size = sizeof b}, at = {.struct_size = sizeof at};
-    const spmm_type_t  type = spmmi_accum_type(c->type);
-    double complex     alpha, beta;
-    result_t           r = {.n = n};
-    int64_t            ldb;
-    void              *B, *C;
+    const spmm_layout_info_t at = test_context_layout(plan, SPMM_OPERAND_C);
+    product_t                p  = c->p;
+    result_t                 r  = {.n = n, .rows = at.local_rows};
+    size_t                   bytes;
 
-    reference_set(type, &alpha, 0, c->alpha);
-    reference_set(type, &beta, 0, c->beta);
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &at));
-    B   = make_block(c, g, n, &b, SEED_B, c->b_type, &ldb);
-    C   = make_block(c, g, n, &at, SEED_C, c->c_type, &r.ld);
-    r.C = spmm_test_malloc(block_bytes(at.local_rows, n));
-    spmm_assert_ok(spmm_execute_scaled(plan, n, &alpha, B, ldb, &beta, C, r.ld, NULL));
-    spmm_assert_ok(spmm_buffer_copy(g->ctx, r.C, C, block_bytes(at.local_rows, n)));
-    r.rows       = at.local_rows;
+    p.n          = n;
+    r.C          = plan_case_run(&c->shape, &p, plan, &bytes);
+    r.ld         = (p.o.layout == SPMM_LAYOUT_ROW ? n : r.rows > 0 ? r.rows : 1) + p.pad;
     r.global_row = spmm_test_malloc((size_t)(r.rows + 1) * sizeof *r.global_row);
     if (r.rows > 0) {
         memcpy(r.global_row, at.global_row, (size_t)r.rows * sizeof *r.global_row);
     }
-    test_context_free(g->ctx, &B, &C);
     return r;
-}
-
-static spmm_status_t make_plan(const case_t *c, int reproducible, spmm_matrix_t *A,
-                               spmm_plan_t **plan)
-{
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    int64_t             most = 0;
-
-    for (int w = 0; w < WIDTHS; w++) {
-        most = c->n[w] > most ? c->n[w] : most;
-    }
-    o.op           = c->op;
-    o.layout       = c->layout;
-    o.c_type       = c->c_type;
-    o.b_type       = c->b_type;
-    o.partition    = c->partition;
-    o.transport    = c->transport;
-    o.tuning       = c->tuning;
-    o.reproducible = reproducible;
-    return spmm_plan_create(A, most, &o, plan);
 }
 
 /* Elements of mine that are not those of the whole C. */
 static int64_t count_differing(const case_t *c, const result_t *mine, const result_t *whole)
 {
-    const size_t size   = spmm_type_size(c->c_type);
+    const size_t size   = spmm_type_size(c->p.o.c_type);
     int64_t      differ = 0;
 
     for (int64_t i = 0; i < mine->rows; i++) {
         for (int64_t j = 0; j < mine->n; j++) {
-            const int64_t at = reference_place(c->layout, mine->ld, i, j);
-            const int64_t to = reference_place(c->layout, whole->ld, mine->global_row[i], j);
+            const int64_t at = reference_place(c->p.o.layout, mine->ld, i, j);
+            const int64_t to = reference_place(c->p.o.layout, whole->ld, mine->global_row[i], j);
 
-            differ += memcmp((char *)mine->C + (size_t)at * size,
-                             (char *)whole->C + (size_t)to * size, size) != 0;
+            differ += memcmp(mine->C + (size_t)at * size, whole->C + (size_t)to * size, size) != 0;
         }
     }
     return differ;
@@ -299,29 +165,35 @@ typedef struct {
 /* @return SPMM_ERR_UNSUPPORTED where the plan is refused, and nothing then */
 static spmm_status_t run(const case_t *c, const group_t *g, int reproducible, results_t *results)
 {
-    spmm_matrix_t *A    = NULL;
-    spmm_plan_t   *plan = NULL;
-    int64_t        first, rows, cols, unused;
-    rows_t         mine;
-    spmm_status_t  status;
+    const spmm_env_t    env  = spmm_test_env;
+    spmm_context_t     *kept = ctx;
+    spmm_plan_options_t o    = c->p.o;
+    spmm_plan_t        *plan = NULL;
+    int64_t             most = 0;
+    spmm_matrix_t      *A;
+    spmm_status_t       status;
 
-    part(g, c->p.cols, &unused, &cols);
-    part(g, c->p.rows, &first, &rows);
-    mine = make_rows(c, first, rows, cols);
-    spmm_assert_ok(spmm_matrix_create_csr(g->ctx, rows, cols, mine.row_ptr, mine.col, mine.values,
-                                          c->type, &A));
-    status = make_plan(c, reproducible, A, &plan);
+    spmm_test_env  = g->env; /* of which plan_case.c takes this rank's part */
+    ctx            = g->ctx;
+    o.struct_size  = sizeof o;
+    o.reproducible = reproducible;
+    for (int w = 0; w < WIDTHS; w++) {
+        most = c->n[w] > most ? c->n[w] : most;
+    }
+    A      = plan_case_matrix(&c->shape, &c->p);
+    status = spmm_plan_create(A, most, &o, &plan);
     if (status != SPMM_ERR_UNSUPPORTED) {
         spmm_assert_ok(status);
-        for (int w = 0; w < WIDTHS; w++) {
-            results->of[w] = execute(c, g, plan, c->n[w]);
+        for (int w = 0; w <= WIDTHS; w++) {
+            if (w == WIDTHS) {
+                plan_case_update(&c->shape, &c->p, A);
+            }
+            results->of[w] = execute(c, plan, c->n[w < WIDTHS ? w : WIDTHS - 1]);
         }
-        draw_values(&mine, first, NEW_A, c->type);
-        spmm_assert_ok(spmm_matrix_update_values(A, mine.values));
-        results->of[WIDTHS] = execute(c, g, plan, c->n[WIDTHS - 1]);
     }
     test_context_destroy(&plan, &A, NULL);
-    spmm_test_free(mine.row_ptr, mine.col, mine.values);
+    spmm_test_env = env;
+    ctx           = kept;
     return status;
 }
 
@@ -347,7 +219,7 @@ static int64_t compare(const case_t *c, const group_t *g, int reproducible, cons
 
         if (count != 0 && reproducible != 0) {
             print_error("case %lld, rank %d of %d, n %lld: %lld elements differ\n",
-                        (long long)c->number, g->rank, g->size, (long long)got.of[w].n,
+                        (long long)c->number, g->env.rank, g->env.size, (long long)got.of[w].n,
                         (long long)count);
         }
         differ += count;
@@ -361,15 +233,17 @@ static group_t open_group(int size, int threads)
 {
     spmm_context_options_t o  = SPMM_CONTEXT_OPTIONS_INIT;
     spmm_context_info_t    on = {.struct_size = sizeof on};
-    group_t  g = {.rank = size == 0 ? 0 : spmm_test_env.rank, .size = size == 0 ? 1 : size};
-    MPI_Comm comm;
+    group_t                g  = {.env = spmm_test_env};
+    MPI_Comm               comm;
 
+    g.env.rank = size == 0 ? 0 : spmm_test_env.rank;
+    g.env.size = size == 0 ? 1 : size;
     spmm_assert_ok(spmm_context_get_info(ctx, &on));
     o.device      = spmm_test_on_gpu() ? SPMM_DEVICE_CUDA : SPMM_DEVICE_CPU;
     o.cuda_device = spmm_test_on_gpu() ? &on.device_ordinal : NULL; /* where blocks of ctx lie */
     omp_set_num_threads(threads);
-    MPI_Comm_split(MPI_COMM_WORLD, size == 0 ? spmm_test_env.rank : g.rank < size, 0, &comm);
-    if (g.rank < g.size) {
+    MPI_Comm_split(MPI_COMM_WORLD, size == 0 ? spmm_test_env.rank : g.env.rank < size, 0, &comm);
+    if (g.env.rank < g.env.size) {
         spmm_assert_ok(spmm_context_create(comm, &o, &g.ctx));
     }
     MPI_Comm_free(&comm);
@@ -394,7 +268,8 @@ static void test_bits(void **state)
         results_t    want;
         int64_t      differ = 0;
 
-        plain.partition = plain.transport = plain.tuning = NULL;
+        plain.p.o.partition = plain.p.o.transport = NULL;
+        plain.p.o.schedule = plain.p.o.reorder = NULL;
         spmm_assert_ok(run(&plain, &group[0], 1, &want));
         for (int p = 1; p <= size; p++) {
             const int64_t count = group[p].ctx == NULL ? 0 : compare(&c, &group[p], 1, &want);
@@ -417,16 +292,15 @@ static void test_bits(void **state)
 /* The rule has an exception: without the option the bits are others. */
 static void test_without(void **state)
 {
-    const case_t  c   = {.type   = SPMM_R_32F,
-                         .c_type = SPMM_R_32F,
-                         .b_type = SPMM_R_32F,
-                         .op     = SPMM_OP_N,
-                         .layout = SPMM_LAYOUT_ROW,
-                         .p      = {61, 1300, 17, 29, EVEN, 23},
-                         .n      = {1, 4, 7, 33},
-                         .alpha  = 1.5,
-                         .beta   = -0.3};
-    const group_t all = {.ctx = ctx, .rank = spmm_test_env.rank, .size = spmm_test_env.size};
+    const case_t  c   = {.shape = {61, 1300, 23, 17},
+                         .p     = {.type      = SPMM_R_32F,
+                                   .alpha     = 1.5,
+                                   .beta      = -0.3,
+                                   .unchecked = true,
+                                   .dense_col = 30,
+                                   .o         = {.c_type = SPMM_R_32F, .layout = SPMM_LAYOUT_ROW}},
+                         .n     = {1, 4, 7, 33}};
+    const group_t all = {.ctx = ctx, .env = spmm_test_env};
     group_t       one = open_group(0, 1);
     results_t     want;
     int64_t       differ;

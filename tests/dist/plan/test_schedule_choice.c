@@ -209,37 +209,13 @@ static void test_choice(void **state)
 }
 
 /* Whatever cannot be had while chunks are tried: the plan measures nothing, or says that memory is
- * short, on all ranks alike, and nothing leaks. */
+ * short. */
 static void sweep(spmm_matrix_t *A, int rank)
 {
     enum { COLUMNS = 1024 }; /* fewer are not worth cutting */
-    const bool victim = spmm_test_env.rank == rank;
-    bool       over   = false;
-    int        made   = 0;
 
     A->env->measures_on_cpu = true;
-    for (int64_t k = 0; !over; k += 3) {
-        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
-        spmm_plan_t             *plan   = NULL;
-        spmm_status_t            status;
-        int                      reached, range[2];
-
-        spmmi_alloc_inject(victim ? k : -1);
-        status  = spmm_plan_create(A, COLUMNS, NULL, &plan);
-        reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
-        spmmi_alloc_inject(-1);
-        range[0] = (int)status;
-        range[1] = -range[0];
-        MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
-        MPI_Allreduce(MPI_IN_PLACE, &reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-        over = reached == 0;
-        assert_int_equal(range[0], -range[1]);
-        assert_true(status == SPMM_OK || (!over && status == SPMM_ERR_MEMORY));
-        made += status == SPMM_OK && !over;
-        spmm_assert_ok(spmm_plan_destroy(&plan));
-        assert_true(spmmi_alloc_get_stats().live == before.live);
-    }
-    assert_true(made > 0 || spmm_test_env.size == 1);
+    assert_true(test_context_sweep(A, COLUMNS, NULL, rank, 3) > 0 || spmm_test_env.size == 1);
     A->env->measures_on_cpu = false;
 }
 
