@@ -9,18 +9,6 @@
 enum { PATH_BYTES = 64 };
 static char folder[PATH_BYTES] = "/tmp/spmm_network_XXXXXX";
 
-/* Nodes of @p per_node ranks. */
-static spmm_context_t *open_nodes(int per_node)
-{
-    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_context_t        *ctx;
-
-    o.device         = SPMM_DEVICE_CPU;
-    o.ranks_per_node = per_node;
-    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &o, &ctx));
-    return ctx;
-}
-
 static void assert_close(double a, double b, double most)
 {
     assert_true(fabs(a - b) <= most);
@@ -44,7 +32,7 @@ static void test_measured_once(void **state)
     assert_int_equal(unsetenv("SPMM_CALIBRATE"), 0);
     for (int run = 0; run < 2; run++) {
         static spmm_network_t first;
-        spmm_context_t       *ctx     = open_nodes(per_node);
+        spmm_context_t       *ctx     = test_context_on(spmm_test_env.comm, per_node);
         spmm_network_t        network = ctx->device.network, root = network;
 
         if (spmm_test_env.size == 1) { /* one node: nothing to know */
@@ -68,7 +56,7 @@ static void test_typical(void **state)
     spmm_context_t *ctx;
 
     assert_int_equal(setenv("SPMM_CALIBRATE", "0", 1), 0);
-    ctx = open_nodes(1);
+    ctx = test_context_on(spmm_test_env.comm, 1);
     if (spmm_test_env.size > 1) {
         check_sane(&ctx->device.network, true);
         assert_true(ctx->device.network.rate[SPMM_BETWEEN] == 22e9);
@@ -96,7 +84,7 @@ static void test_transport(void **state)
 {
     const int       size = spmm_test_env.size, rank = spmm_test_env.rank;
     const int       per_node = 2, at_home = rank / 2 == size / 2 ? size % 2 : 2;
-    spmm_context_t *ctx     = open_nodes(per_node);
+    spmm_context_t *ctx     = test_context_on(spmm_test_env.comm, per_node);
     spmm_network_t *network = &ctx->device.network;
     int64_t         offset[5], need[4];
     int             n_need = 0;

@@ -131,7 +131,9 @@ static void check_remembered(const char *folder)
     assert_string_equal(second.engine, first.engine);
     assert_true(isnan(first.local_measured_s) || /* no rows here */
                 fabs(second.local_measured_s - first.local_measured_s) < 1e-11);
-    test_context_explains(plan, "was the fastest in an earlier plan");
+    if (!isnan(first.local_measured_s)) {
+        test_context_explains(plan, "was the fastest in an earlier plan");
+    }
     again = multiply(&o, N, 0.0, &bytes);
     assert_memory_equal(C, again, bytes);
     spmm_test_free(C, again);

@@ -5,16 +5,6 @@
  *  in any order that is allowed. */
 #include "test_context.h"
 
-static spmm_context_t *open_on(MPI_Comm comm)
-{
-    spmm_context_options_t o = SPMM_CONTEXT_OPTIONS_INIT;
-    spmm_context_t        *ctx;
-
-    o.device = SPMM_DEVICE_CPU;
-    spmm_assert_ok(spmm_context_create(comm, &o, &ctx));
-    return ctx;
-}
-
 static int size_of(const spmm_context_t *ctx)
 {
     spmm_context_info_t info = {.struct_size = sizeof info};
@@ -71,8 +61,8 @@ static void test_parts_of_the_ranks(void **state)
     spmm_plan_t    *of_all, *of_half;
 
     MPI_Comm_split(spmm_test_env.comm, upper, -spmm_test_env.rank, &comm);
-    all  = open_on(spmm_test_env.comm);
-    half = open_on(comm);
+    all  = test_context_on(spmm_test_env.comm, 0);
+    half = test_context_on(comm, 0);
     MPI_Comm_free(&comm); /* the context has its own */
     A = create_full(all, -1, 1.0);
     H = create_full(half, -1, 3.0);
@@ -92,7 +82,7 @@ static void test_ranks_without_anything(void **state)
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     const int           last = spmm_test_env.size - 1;
     const bool          owns = spmm_test_env.rank != last;
-    spmm_context_t     *ctx  = open_on(spmm_test_env.comm);
+    spmm_context_t     *ctx  = test_context_on(spmm_test_env.comm, 0);
     spmm_matrix_t      *A    = create_full(ctx, last, 2.0);
     spmm_plan_t        *plan;
 
@@ -113,7 +103,7 @@ static void test_plans_in_any_order(void **state)
 {
     enum { PLANS = 4 };
     static const int orders[][PLANS] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
-    spmm_context_t  *ctx             = open_on(spmm_test_env.comm);
+    spmm_context_t  *ctx             = test_context_on(spmm_test_env.comm, 0);
     spmm_context_t  *kept            = ctx;
 
     for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {

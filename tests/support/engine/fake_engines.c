@@ -199,9 +199,3 @@ void fake_check_variant(int k, int variant)
     assert_string_equal(spmm_test_env.err.text, "");
     fake_destroy(fake_settled.format);
 }
-
-void fake_check_unmeasured(int k)
-{
-    assert_int_equal(fakes[k].executes, 0);
-    assert_true(isnan(fake_candidates[k].measured_s));
-}

@@ -55,8 +55,6 @@ void fake_check_taken(int k);
 /** The same, in that variant. */
 void fake_check_variant(int k, int variant);
 
-void fake_check_unmeasured(int k);
-
 /** Destroy a format. */
 void fake_destroy(void *format);
 
