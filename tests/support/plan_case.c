@@ -293,8 +293,8 @@ static product_t completed(const product_t *p)
     full.o.c_type      = p->o.c_type == SPMM_TYPE_AUTO ? full.o.b_type : p->o.c_type;
     full.o.layout      = p->o.layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : p->o.layout;
     full.o.levels      = p->o.levels == NULL ? test_context_levels() : p->o.levels;
-    full.planned_n = p->planned_n == 0 ? p->n : p->planned_n;
-    full.bound     = p->o.compute == SPMM_COMPUTE_32F_FAST_TF32 ? 2e-3 : reference_bound(p->type);
+    full.planned_n     = p->planned_n == 0 ? p->n : p->planned_n;
+    full.bound = p->o.compute == SPMM_COMPUTE_32F_FAST_TF32 ? 2e-3 : reference_bound(p->type);
     if (p->o.halo_type != SPMM_TYPE_AUTO) {
         full.bound += p->o.halo_type == SPMM_R_32F ? 0x1p-24 : 0x1p-11;
     }
@@ -359,8 +359,8 @@ static void run_all(const shape_t *s, const product_t *p, const caller_t *first,
     run(s, &narrow, SECOND_A, *plan);
     spmm_assert_ok(spmm_matrix_drop_entries(A)); /* the plan has its own */
     run(s, p, SECOND_A, *plan);
-    if (p->may_refuse || (p->o.partition == NULL &&
-                          !(p->o.reproducible != 0 && p->o.op != SPMM_OP_N))) {
+    if (p->may_refuse ||
+        (p->o.partition == NULL && !(p->o.reproducible != 0 && p->o.op != SPMM_OP_N))) {
         run_from_device(s, p, first, *plan);
     }
     free_caller(&second);
@@ -368,11 +368,11 @@ static void run_all(const shape_t *s, const product_t *p, const caller_t *first,
 
 bool check_plan(const shape_t *s, const product_t *p)
 {
-    const product_t   full  = completed(p);
-    caller_t          first = make_caller(s, &full, FIRST_A);
-    spmm_matrix_t    *A     = create(&first, p);
-    spmm_plan_t      *plan  = NULL;
-    const bool        made  = is_made(p, spmm_plan_create(A, full.planned_n, &full.o, &plan));
+    const product_t full  = completed(p);
+    caller_t        first = make_caller(s, &full, FIRST_A);
+    spmm_matrix_t  *A     = create(&first, p);
+    spmm_plan_t    *plan  = NULL;
+    const bool      made  = is_made(p, spmm_plan_create(A, full.planned_n, &full.o, &plan));
 
     if (made) {
         run_all(s, &full, &first, A, &plan);

@@ -68,6 +68,58 @@ void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *wor
     spmmi_error_clear(&spmm_test_env.err);
 }
 
+/* @return of all ranks */
+static int most(int64_t mine)
+{
+    int of_all = mine != 0;
+
+    MPI_Allreduce(MPI_IN_PLACE, &of_all, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
+    return of_all;
+}
+
+static bool fail_once(spmm_status_t (*go)(void *what), void *what, bool victim, spmm_status_t last,
+                      int64_t k, int64_t *left)
+{
+    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
+    spmm_status_t            status;
+    bool                     reached;
+
+    spmmi_error_clear(&spmm_test_env.err);
+    spmmi_alloc_inject(victim ? k : -1);
+    status  = go(what);
+    reached = most(victim && spmmi_alloc_get_stats().calls - before.calls > k);
+    spmmi_alloc_inject(-1);
+    *left = spmmi_alloc_get_stats().live - before.live;
+    if (status != (reached ? SPMM_ERR_MEMORY : last) &&
+        !(reached && spmm_test_on_gpu() && status == SPMM_OK)) {
+        fail_msg("allocation %lld: rank %d has status %d: %s", (long long)k, spmm_test_env.rank,
+                 (int)status, spmmi_error_thread_text());
+    }
+    assert_int_equal(most(status != SPMM_OK), status != SPMM_OK);
+    return reached;
+}
+
+int64_t spmm_test_sweep(spmm_status_t (*go)(void *what), void *what, int victim, spmm_status_t last)
+{
+    const int64_t stride  = spmm_test_number("SPMM_TEST_STRIDE", 1);
+    const bool    mine    = victim < 0 || victim == spmm_test_env.rank;
+    bool          reached = true;
+    int64_t       k, left;
+
+    for (k = 0; reached; k += stride) {
+        reached = fail_once(go, what, mine, last, k, &left);
+        if (spmm_test_on_gpu() && most(left)) { /* what a context keeps, once: a leak comes again */
+            reached = fail_once(go, what, mine, last, k, &left);
+        }
+        if (left != 0) {
+            fail_msg("allocation %lld: %lld blocks are left on rank %d", (long long)k,
+                     (long long)left, spmm_test_env.rank);
+        }
+    }
+    spmmi_error_clear(&spmm_test_env.err);
+    return k - stride;
+}
+
 void *spmm_test_malloc(size_t bytes)
 {
     void *memory = malloc(bytes);

@@ -77,6 +77,24 @@ void spmm_assert_ok(spmm_status_t status);
 /** Assert @p want and, if not NULL, @p words in the sentence, which is cleared. */
 void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *words);
 
+/** The same of a @p call that should have made @p made: it is NULL, and nothing is left. */
+#define spmm_assert_refused(call, made, want, words)                                               \
+    do {                                                                                           \
+        const int64_t live_ = spmmi_alloc_get_stats().live;                                        \
+                                                                                                   \
+        spmm_assert_error(call, want, words);                                                      \
+        assert_null(made);                                                                         \
+        assert_int_equal(spmmi_alloc_get_stats().live, live_);                                     \
+    } while (false)
+
+/** Let each allocation of rank @p victim (-1: of every rank) fail in turn, of every so many that
+ *  SPMM_TEST_STRIDE says, while @p go is called with @p what, until it makes no more of them: all
+ *  ranks must get SPMM_ERR_MEMORY, and @p last in the end, and nothing may be left of what @p go
+ *  made, which it frees.  On GPUs what is only measured may be done without.  Collective.
+ *  @return allocations */
+int64_t spmm_test_sweep(spmm_status_t (*go)(void *what), void *what, int victim,
+                        spmm_status_t last);
+
 /** As malloc() and calloc(); assert that there is memory. */
 void *spmm_test_malloc(size_t bytes);
 void *spmm_test_calloc(size_t count, size_t size);

@@ -115,29 +115,26 @@ static void test_unequal_distributions(void **state)
     halo_case_free(&c);
 }
 
+static spmm_status_t create(void *what)
+{
+    const halo_case_t  *c = what;
+    spmm_halo_t         halo;
+    const spmm_status_t status =
+        spmmi_halo_create(&spmm_test_env, c->offset, c->need, c->n_need, &halo);
+
+    if (status == SPMM_OK) {
+        check_graph(c, &halo);
+        spmmi_halo_free(&halo);
+    }
+    return status;
+}
+
 /* Every allocation fails once on the last rank. */
 static void test_memory(void **state)
 {
-    halo_case_t   c        = halo_case_make(200, 0.4, 10);
-    int           failures = 0;
-    spmm_status_t status;
-    spmm_halo_t   halo;
+    halo_case_t c = halo_case_make(200, 0.4, 10);
 
-    do {
-        const int64_t before = spmmi_alloc_get_stats().live;
-
-        spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
-        status = spmmi_halo_create(&spmm_test_env, c.offset, c.need, c.n_need, &halo);
-        spmmi_alloc_inject(-1);
-        if (status != SPMM_OK) {
-            spmm_assert_error(status, SPMM_ERR_MEMORY, NULL);
-            assert_int_equal(spmmi_alloc_get_stats().live, before);
-            failures++;
-        }
-    } while (status != SPMM_OK && failures < 100);
-    assert_in_range(failures, 5, 99);
-    check_graph(&c, &halo);
-    spmmi_halo_free(&halo);
+    assert_in_range(spmm_test_sweep(create, &c, spmm_test_env.size - 1, SPMM_OK), 5, 99);
     halo_case_free(&c);
 }
 

@@ -187,26 +187,23 @@ static void test_malformed(void **state)
     free(image.word);
 }
 
+static spmm_status_t read_again(void *image)
+{
+    spmm_matrix_t      *A = NULL;
+    const spmm_status_t status =
+        read_image(image, (size_t)((image_t *)image)->words * 4, SPMM_R_64F, &A);
+
+    spmmi_matrix_free(A);
+    return status;
+}
+
 /* One rank runs out of memory at every place in turn: all return, and nothing is left. */
 static void test_memory_failures(void **state)
 {
-    const int64_t live   = spmmi_alloc_get_stats().live;
-    image_t       image  = make_image(20, 20, 2, -1);
-    spmm_status_t status = SPMM_OK;
+    image_t image = make_image(20, 20, 2, -1);
 
     for (int failing = 0; failing < spmm_test_env.size; failing++) {
-        for (int at = 0; at == 0 || (status != SPMM_OK && at < 60); at++) {
-            spmm_matrix_t *A = NULL;
-
-            spmmi_error_clear(&spmm_test_env.err);
-            spmmi_alloc_inject(spmm_test_env.rank == failing ? at : -1);
-            status = read_image(&image, (size_t)image.words * 4, SPMM_R_64F, &A);
-            spmmi_alloc_inject(-1);
-            assert_true(status == SPMM_ERR_MEMORY || (status == SPMM_OK && at > 0));
-            spmmi_matrix_free(A);
-            assert_int_equal(spmmi_alloc_get_stats().live, live);
-        }
-        assert_int_equal(status, SPMM_OK);
+        assert_in_range(spmm_test_sweep(read_again, &image, failing, SPMM_OK), 1, 59);
     }
     free(image.word);
 }

@@ -8,18 +8,10 @@ enum { SEED = 42 };
 
 static void check_bad(const char *spec, spmm_status_t expected, const char *words)
 {
-    spmm_matrix_t *A    = NULL;
-    const int64_t  live = spmmi_alloc_get_stats().live;
+    spmm_matrix_t *A = NULL;
 
-    spmmi_error_clear(&spmm_test_env.err);
-    assert_int_equal(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_64F, SEED, &A), expected);
-    assert_null(A);
-    if (strstr(spmm_test_env.err.text, words) == NULL) {
-        print_error("%s: %s\n", spec, spmm_test_env.err.text);
-    }
-    assert_non_null(strstr(spmm_test_env.err.text, words));
-    assert_int_equal(spmmi_alloc_get_stats().live, live);
-    spmmi_error_clear(&spmm_test_env.err);
+    spmm_assert_refused(spmmi_matrix_from_spec(&spmm_test_env, spec, SPMM_R_64F, SEED, &A), A,
+                        expected, words);
 }
 
 /* A spec and words of the sentence it must get. */
@@ -100,26 +92,22 @@ static void test_malformed_specs(void **state)
     check_bad("uniform:rows=1,cols=1000000000000,degree=1", SPMM_ERR_RANGE, "use more ranks");
 }
 
+static spmm_status_t generate(void *env)
+{
+    spmm_matrix_t      *A = NULL;
+    const spmm_status_t status =
+        spmmi_matrix_from_spec(env, "stencil5:nx=5,ny=5,shuffle=1", SPMM_R_64F, SEED, &A);
+
+    spmmi_error_clear(&((spmm_env_t *)env)->err);
+    spmmi_matrix_free(A);
+    return status;
+}
+
 static void test_failing_allocations(void **state)
 {
-    spmm_env_t     alone  = {.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
-    const int64_t  live   = spmmi_alloc_get_stats().live;
-    spmm_status_t  status = SPMM_ERR_MEMORY;
-    spmm_matrix_t *A      = NULL;
-    int            tried  = 0;
+    spmm_env_t alone = {.comm = MPI_COMM_SELF, .rank = 0, .size = 1};
 
-    for (; tried < 100 && status != SPMM_OK; tried++) {
-        spmmi_error_clear(&alone.err);
-        spmmi_alloc_inject(tried);
-        status =
-            spmmi_matrix_from_spec(&alone, "stencil5:nx=5,ny=5,shuffle=1", SPMM_R_64F, SEED, &A);
-        spmmi_alloc_inject(-1);
-        assert_true(status == SPMM_OK || spmmi_alloc_get_stats().live == live);
-    }
-    assert_int_equal(status, SPMM_OK);
-    assert_true(tried > 8);
-    spmmi_matrix_free(A);
-    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    assert_in_range(spmm_test_sweep(generate, &alone, -1, SPMM_OK), 8, 98);
 }
 
 SPMM_TESTS(test_malformed_specs, test_failing_allocations);

@@ -208,33 +208,35 @@ static void test_bad_index(void **state)
     spmmi_free(part);
 }
 
+typedef struct {
+    const int64_t *offset;
+    const int32_t *part;
+} places_t;
+
+static spmm_status_t translate(void *what)
+{
+    const places_t   *p        = what;
+    int64_t           index[3] = {99, 0, 7};
+    spmm_layout_map_t map;
+    spmm_status_t status = spmmi_layout_map_create(&spmm_test_env, p->offset, p->part, false, &map);
+
+    if (status == SPMM_OK) {
+        status = spmmi_layout_translate(&spmm_test_env, &map, 3, index);
+        spmmi_layout_map_free(&map);
+    }
+    return status;
+}
+
 /* Any allocation fails on one rank: all ranks say so, nothing leaks, nobody hangs. */
 static void test_allocation_failures(void **state)
 {
-    int64_t       orig_offset[MAX_RANKS + 1], failures = 0;
-    int32_t      *part;
-    spmm_status_t status;
+    int64_t  orig_offset[MAX_RANKS + 1];
+    int32_t *part;
 
     offsets_of(100, EVEN, orig_offset);
     part = local_parts(RANDOM, orig_offset);
-    do {
-        const int64_t     live     = spmmi_alloc_get_stats().live;
-        int64_t           index[3] = {99, 0, 7};
-        spmm_layout_map_t map;
-
-        spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
-        status = spmmi_layout_map_create(&spmm_test_env, orig_offset, part, false, &map);
-        if (status == SPMM_OK) {
-            status = spmmi_layout_translate(&spmm_test_env, &map, 3, index);
-            spmmi_layout_map_free(&map);
-        }
-        spmmi_alloc_inject(-1);
-        assert_true(status == SPMM_OK || status == SPMM_ERR_MEMORY);
-        assert_int_equal(spmmi_alloc_get_stats().live, live);
-        failures += status != SPMM_OK;
-        spmmi_error_clear(&spmm_test_env.err);
-    } while (status != SPMM_OK);
-    assert_true(failures > 8);
+    assert_true(spmm_test_sweep(translate, &(places_t){orig_offset, part}, spmm_test_env.size - 1,
+                                SPMM_OK) > 8);
     spmmi_free(part);
 }
 

@@ -147,13 +147,7 @@ static void expect_sentence(const spmm_matrix_t *A, const char *path, const char
 {
     spmm_partition_t partition;
 
-    assert_int_equal(read_parts(A, path, &partition), SPMM_ERR_IO);
-    if (strstr(spmm_test_env.err.text, sentence) == NULL) {
-        print_error("'%s' does not say '%s'\n", spmm_test_env.err.text, sentence);
-        fail();
-    }
-    assert_null(partition.row_part);
-    spmmi_error_clear(&spmm_test_env.err);
+    spmm_assert_refused(read_parts(A, path, &partition), partition.row_part, SPMM_ERR_IO, sentence);
 }
 
 #define TEXT(text) text, sizeof(text) - 1

@@ -40,8 +40,8 @@ static const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5},  {2, 2, 1, -1}
                                  {12, 0, 0, -1},  {64, 64, 40, 0}, {33, 33, 1, -1}, {2, 3, 1, -1},
                                  {-1, 0, 0, 0}};
 static const shape_t orders[] = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}, {-1, 0, 0, 0}};
-static const shape_t full[]  = {{60, 60, 1, -1}, {90, 90, 90, 0}, {-1, 0, 0, 0}};
-static const shape_t small[] = {{40, 40, 1, -1}, {-1, 0, 0, 0}};
+static const shape_t full[]   = {{60, 60, 1, -1}, {90, 90, 90, 0}, {-1, 0, 0, 0}};
+static const shape_t small[]  = {{40, 40, 1, -1}, {-1, 0, 0, 0}};
 
 #define WAYS                                                                                       \
     {                                                                                              \

@@ -186,61 +186,6 @@ static void test_by_definition(void **state)
     }
 }
 
-/** A grid of five-point stencils, its points in another order, and rows of many entries. */
-enum { GRID = 72, POINTS = GRID * GRID, HUBS = 6, HUB_LENGTH = POINTS / 3, MOVED = 1103 };
-
-static spmm_matrix_t *create_grid(spmm_context_t *ctx, int hubs)
-{
-    const size_t   most = 5 * POINTS + HUBS * (HUB_LENGTH + 1);
-    int64_t       *ptr = malloc(sizeof *ptr * (POINTS + 1)), *col = malloc(sizeof *col * most);
-    double        *one = malloc(sizeof *one * most);
-    int64_t        n   = 0;
-    spmm_matrix_t *A;
-
-    for (int64_t i = 0; i < POINTS; i++) {
-        const int64_t point = i * MOVED % POINTS, x = point % GRID, y = point / GRID;
-
-        ptr[i] = n;
-        for (int64_t j = 0; j < POINTS; j++) {
-            const int64_t other = j * MOVED % POINTS;
-            const int64_t d     = llabs(other % GRID - x) + llabs(other / GRID - y);
-
-            if (d <= 1 || (i < hubs && j % 3 == 0)) {
-                one[n]   = 1.0;
-                col[n++] = j;
-            }
-        }
-    }
-    ptr[POINTS] = n;
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, POINTS, POINTS, ptr, col, one, SPMM_R_64F, &A));
-    spmm_test_free(ptr, col, one);
-    return A;
-}
-
-/* Between two nodes a hub costs a cover one row, and does not keep the grid from being cut as
- * without it. */
-static void test_hubs(void **state)
-{
-    spmm_scale_options_t o   = SPMM_SCALE_OPTIONS_INIT;
-    spmm_context_t      *ctx = test_context_on(MPI_COMM_SELF, 0);
-    int64_t              rows[2];
-
-    o.ranks          = 32;
-    o.ranks_per_node = 4;
-    for (int k = 0; k < 2; k++) {
-        spmm_scale_info_t info = {.struct_size = sizeof info};
-        spmm_matrix_t    *A    = create_grid(ctx, k * HUBS);
-
-        spmm_assert_ok(spmm_matrix_scale(A, 1, &o, &info));
-        rows[k] = info.cover_node_between.rows;
-        test_context_destroy(NULL, &A, NULL);
-    }
-    print_message("least covers of a grid %lld, with hubs %lld\n", (long long)rows[0],
-                  (long long)rows[1]);
-    assert_true((double)rows[1] <= 1.05 * (double)rows[0] + HUBS * 7);
-    test_context_destroy(NULL, NULL, &ctx);
-}
-
 static void expect_refused(spmm_matrix_t *A, const spmm_scale_options_t *o, spmm_status_t status,
                            const char *words)
 {

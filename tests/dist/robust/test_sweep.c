@@ -8,96 +8,47 @@
 
 #include "temp_file.h"
 
-/* All ranks must hold what rank 0 holds, failed or not. */
-static void assert_same_status(spmm_status_t status, int64_t k)
+/** A walk in a context that stands already (held.ctx) or is made anew. */
+typedef struct {
+    walk_t walk;
+    held_t held;
+} sweep_t;
+
+static spmm_status_t go(void *what)
 {
-    int range[2] = {(int)status, -(int)status};
+    sweep_t      *s      = what;
+    const bool    opened = s->held.ctx != NULL;
+    spmm_status_t status = opened ? SPMM_OK : walk_open(&s->walk, &s->held);
 
-    MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, spmm_test_env.comm);
-    if (range[0] != -range[1]) {
-        print_error("allocation %lld: this rank has status %d: %s\n", (long long)k, (int)status,
-                    spmmi_error_thread_text());
-    }
-    assert_int_equal(range[0], -range[1]);
-}
-
-/* Allocation @p k of the last rank fails on the way through @p walk, in a context that stands
- * already (@p h->ctx) or is made anew.  @p reached: the walk has so many.  @return blocks of this
- * rank that are left. */
-static int64_t fail_once(const walk_t *walk, held_t *h, int64_t k, int *reached)
-{
-    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
-    const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
-    const bool               opened = h->ctx != NULL;
-    spmm_status_t            status = SPMM_OK;
-    int64_t                  left;
-
-    spmmi_alloc_inject(victim ? k : -1);
-    if (!opened) {
-        status = walk_open(walk, h);
-    }
     if (status == SPMM_OK) {
-        status = walk_go(walk, h);
+        status = walk_go(&s->walk, &s->held);
     }
-    *reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
-    spmmi_alloc_inject(-1);
-    MPI_Allreduce(MPI_IN_PLACE, reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-    assert_same_status(status, k);
-    if (*reached == 0 || walk_device() == SPMM_DEVICE_CPU || status != SPMM_OK) {
-        assert_int_equal(status, *reached ? SPMM_ERR_MEMORY : SPMM_OK);
-    } /* on GPUs a plan goes on without what it only wanted to measure */
-    walk_drop(h);
+    walk_drop(&s->held);
     if (!opened) {
-        walk_close(h);
+        walk_close(&s->held);
     }
-    left = spmmi_alloc_get_stats().live - before.live;
-    if (left != 0) {
-        print_message("allocation %lld: %lld blocks are left after status %d: %s\n", (long long)k,
-                      (long long)left, (int)status, spmmi_error_thread_text());
-    }
-    return left;
-}
-
-/* A plan that goes on by another transport or engine than those before it leaves what its context
- * keeps for the next ones, once: a leak comes again.  False: the walk does not have so many. */
-static bool fail_one(const walk_t *walk, held_t *h, int64_t k)
-{
-    const bool kept = h->ctx != NULL;
-    int        reached;
-    int64_t    left = fail_once(walk, h, k, &reached);
-    int        some = left != 0;
-
-    MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-    if (some != 0 && kept) {
-        left = fail_once(walk, h, k, &reached);
-    }
-    assert_int_equal(left, 0);
-    return reached != 0;
+    return status;
 }
 
 /* On GPUs contexts take long to make: one serves a whole sweep, after a walk in which it takes what
- * it keeps.  SPMM_TEST_STRIDE lets only every so many-th allocation fail. */
+ * it keeps. */
 static void sweep(const walk_t *walk)
 {
-    const char   *text   = getenv("SPMM_TEST_STRIDE");
-    const int64_t stride = text == NULL ? 1 : strtol(text, NULL, 10);
-    held_t        h      = {0};
-    int64_t       k      = 0;
+    sweep_t s = {.walk = *walk};
+    int64_t k;
 
-    if (walk_device() == SPMM_DEVICE_CUDA) {
-        spmm_assert_ok(walk_open(walk, &h));
-        spmm_assert_ok(walk_go(walk, &h));
-        walk_drop(&h);
+    if (spmm_test_on_gpu()) {
+        spmm_assert_ok(walk_open(walk, &s.held));
+        spmm_assert_ok(walk_go(walk, &s.held));
+        walk_drop(&s.held);
     }
-    while (fail_one(walk, &h, k)) {
-        k += stride;
-    }
+    k = spmm_test_sweep(go, &s, spmm_test_env.size - 1, SPMM_OK);
     if (spmm_test_env.rank == 0) {
-        print_message("%lld allocations\n", (long long)(k / stride));
+        print_message("%lld allocations\n", (long long)k);
     }
     assert_true(k > 50); /* a walk that was really walked */
-    if (h.ctx != NULL) {
-        walk_close(&h);
+    if (s.held.ctx != NULL) {
+        walk_close(&s.held);
     }
 }
 
@@ -116,28 +67,20 @@ static void test_device(void **state)
     walk_close(&h);
 }
 
+static spmm_status_t open_and_close(void *what)
+{
+    const walk_t        walk   = {.options = SPMM_PLAN_OPTIONS_INIT};
+    held_t              h      = {0};
+    const spmm_status_t status = walk_open(&walk, &h);
+
+    walk_close(&h);
+    return status;
+}
+
 /* Contexts themselves. */
 static void test_context(void **state)
 {
-    const walk_t walk = {.options = SPMM_PLAN_OPTIONS_INIT};
-    int          more = 1;
-
-    for (int64_t k = 0; more; k++) {
-        const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
-        const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
-        held_t                   h      = {0};
-        spmm_status_t            status;
-
-        spmmi_alloc_inject(victim ? k : -1);
-        status = walk_open(&walk, &h);
-        more   = victim && spmmi_alloc_get_stats().calls - before.calls > k;
-        spmmi_alloc_inject(-1);
-        MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-        assert_same_status(status, k);
-        assert_int_equal(status, more ? SPMM_ERR_MEMORY : SPMM_OK);
-        walk_close(&h);
-        assert_true(spmmi_alloc_get_stats().live == before.live);
-    }
+    assert_true(spmm_test_sweep(open_and_close, NULL, spmm_test_env.size - 1, SPMM_OK) > 0);
 }
 
 #define SHUFFLED "stencil9:nx=6,ny=5,shuffle=1"

@@ -98,6 +98,25 @@ static const mask_t shapes[] = {
     {5, 96, 16, 300, -1, 2}, {30, 20, 1, 0, -1, 0}, {40, 700, 1, 700, 5, 0}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
+/* @p count cases on as many of the shapes. */
+static void each(int n_shapes, const case_t *cases, size_t count,
+                 void (*check)(const masked_t *m, const case_t *c))
+{
+    for (int s = 0; s < n_shapes; s++) {
+        for (size_t k = 0; k < count; k++) {
+            masked_t m = make_masked(&shapes[s], cases[k].type);
+
+            check(&m, &cases[k]);
+            free_masked(&m);
+        }
+    }
+}
+
+static void check_all_rows(const masked_t *m, const case_t *c)
+{
+    check_forward(m, c, 1);
+}
+
 static void test_rows(void **state)
 {
     const case_t cases[] = {{SPMM_R_64F, 1, 5, 0, "rows"},
@@ -106,14 +125,7 @@ static void test_rows(void **state)
                             {SPMM_R_16F, 2, 40, 1, "rows"},
                             {SPMM_R_16BF, 1, 200, 0, "rows"}};
 
-    for (int s = 0; s < SHAPES - 1; s++) {
-        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-            masked_t m = make_masked(&shapes[s], cases[k].type);
-
-            check_forward(&m, &cases[k], 1);
-            free_masked(&m);
-        }
-    }
+    each(SHAPES - 1, cases, 5, check_all_rows);
 }
 
 static void test_windows(void **state)
@@ -124,14 +136,8 @@ static void test_windows(void **state)
                             {SPMM_R_16F, 2, 128, 0, "windows"},
                             {SPMM_R_16BF, 1, 72, 16, NULL}};
 
-    for (int s = 0; s < SHAPES; s++) {
-        for (size_t k = 0; k < (s == SHAPES - 1 ? 1 : sizeof cases / sizeof cases[0]); k++) {
-            masked_t m = make_masked(&shapes[s], cases[k].type);
-
-            check_forward(&m, &cases[k], 1);
-            free_masked(&m);
-        }
-    }
+    each(SHAPES, cases, 1, check_all_rows);
+    each(SHAPES - 1, cases + 1, 4, check_all_rows);
 }
 
 /* Groups of 32 windows, and of 16 of 16 rows, which only masks with many rows and heads get. */
@@ -189,14 +195,7 @@ static void test_special(void **state)
                             {SPMM_R_16BF, 1, 104, 0, "windows"},
                             {SPMM_R_32F, 2, 40, 0, "rows"}};
 
-    for (int s = 0; s < SHAPES; s++) {
-        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-            masked_t m = make_masked(&shapes[s], cases[k].type);
-
-            check_special(&m, &cases[k]);
-            free_masked(&m);
-        }
-    }
+    each(SHAPES, cases, 3, check_special);
 }
 
 static void refuse(const masked_t *m, int64_t heads, int64_t k, const char *kernel,
@@ -252,49 +251,25 @@ static void test_mistakes(void **state)
     free_masked(&wide);
 }
 
-/* A plan that allocation @p k of the last rank makes fail; @return blocks of this rank that are
- * left. */
-static int64_t fail_once(const masked_t *m, int k, int *reached)
+static spmm_status_t create_and_destroy(void *A)
 {
-    const bool               victim = spmm_test_env.rank == spmm_test_env.size - 1;
-    const spmm_alloc_stats_t before = spmmi_alloc_get_stats();
-    spmm_attention_options_t o      = SPMM_ATTENTION_OPTIONS_INIT;
-    spmm_attention_plan_t   *plan   = NULL;
+    spmm_attention_options_t o    = SPMM_ATTENTION_OPTIONS_INIT;
+    spmm_attention_plan_t   *plan = NULL;
     spmm_status_t            status;
 
     o.backward = 1;
     o.kernel   = "windows";
-    spmmi_alloc_inject(victim ? k : -1);
-    status   = spmm_attention_plan_create(m->A, 2, 8, &o, &plan);
-    *reached = victim && spmmi_alloc_get_stats().calls - before.calls > k;
-    spmmi_alloc_inject(-1);
-    MPI_Allreduce(MPI_IN_PLACE, reached, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-    if (*reached == 0 || !spmm_test_on_gpu() || status != SPMM_OK) {
-        assert_int_equal(status, *reached == 0 ? SPMM_OK : SPMM_ERR_MEMORY);
-    } /* on GPUs a plan goes on without what it only wanted to measure */
+    status     = spmm_attention_plan_create(A, 2, 8, &o, &plan);
     spmm_assert_ok(spmm_attention_plan_destroy(&plan));
-    return spmmi_alloc_get_stats().live - before.live;
+    return status;
 }
 
-/* A plan that goes on by another transport leaves what its context keeps for the next ones, once: a
- * leak comes again. */
 static void test_no_memory(void **state)
 {
     const mask_t shape = {5, 40, 8, 500, 1, 1};
     masked_t     m     = make_masked(&shape, SPMM_R_16F);
-    int          k     = 0;
 
-    for (int reached = 1; reached != 0; k++) {
-        int64_t left = fail_once(&m, k, &reached);
-        int     some = left != 0 && spmm_test_on_gpu();
-
-        MPI_Allreduce(MPI_IN_PLACE, &some, 1, MPI_INT, MPI_MAX, spmm_test_env.comm);
-        if (some != 0) {
-            left = fail_once(&m, k, &reached);
-        }
-        assert_int_equal(left, 0);
-    }
-    assert_true(k > 30);
+    assert_true(spmm_test_sweep(create_and_destroy, m.A, spmm_test_env.size - 1, SPMM_OK) > 29);
     free_masked(&m);
 }
 

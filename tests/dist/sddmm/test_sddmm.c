@@ -17,9 +17,14 @@ enum { TYPES = sizeof types / sizeof types[0] };
 static const char *const kernels[] = {"csr", "rectangles", "cvse", "dense"};
 static const int64_t     widths[]  = {64, 1, 100, 8, 32, 128, 256};
 
+static bool is_small(void)
+{
+    return getenv("SPMM_TEST_SMALL") != NULL;
+}
+
 static int n_widths(void)
 {
-    return getenv("SPMM_TEST_SMALL") != NULL ? 3 : (int)(sizeof widths / sizeof widths[0]);
+    return is_small() ? 3 : (int)(sizeof widths / sizeof widths[0]);
 }
 
 /* The first so many of kernels take a type. */
@@ -48,56 +53,61 @@ static void check_widths(const mask_t *shape, int t, const char *kernel)
     free_masked(&m);
 }
 
-static void test_csr(void **state)
-{
-    const mask_t shape = {61, 70, 1, 200, 17, 0};
+/* What the kernels are for, in all of their types. */
+static const struct {
+    const char *kernel;
+    mask_t      shape;
+    bool        large; /* not in a small test */
+} ways[] = {
+    {"csr", {61, 70, 1, 200, 17, 0}, false},
+    /* Rectangles of rows and columns: several for a thread block, more tasks than it has threads,
+     * rows of many boxes, and lines past the end of rows. */
+    {"rectangles", {61, 70, 1, 200, 17, 0}, false},
+    {"rectangles", {150, 300, 1, 60, 3, -1}, false},
+    {"rectangles", {9, 90, 8, 500, 3, 1}, true},
+    {"rectangles", {600, 130, 1, 600, 5, -1}, true},
+    /* On tensor cores: vectors of all heights, by rows and as blocks, and no vectors at all. */
+    {"cvse", {9, 90, 8, 500, 3, 1}, false},
+    {"cvse", {5, 90, 16, 500, -1, 1}, false},
+    {"cvse", {13, 60, 4, 300, 2, 1}, false},
+    {"cvse", {21, 60, 2, 300, -1, 2}, false},
+    {"cvse", {9, 90, 8, 400, -1, 0}, false},
+    {"cvse", {61, 70, 1, 200, 17, 0}, false},
+    /* Squares in full, with edges, empty ones, rows in order and not, rows and columns of blocks. */
+    {"dense", {300, 270, 1, 60, 17, 0}, false},
+    {"dense", {300, 270, 1, 60, 17, -1}, false},
+    {"dense", {33, 384, 8, 100, 3, 1}, false}};
 
+static void test_kernels(void **state)
+{
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        for (int t = 0; t < TYPES && !(ways[w].large && is_small()); t++) {
+            for (int kernel = 0; kernel < kernels_of(types[t][0]); kernel++) {
+                if (strcmp(kernels[kernel], ways[w].kernel) == 0) {
+                    check_widths(&ways[w].shape, t, ways[w].kernel);
+                }
+            }
+        }
+    }
+}
+
+/* Every kernel in every type that it takes. */
+static void check_kernels(const mask_t *shape, sampled_t s, int first)
+{
     for (int t = 0; t < TYPES; t++) {
-        check_widths(&shape, t, "csr");
-    }
-}
+        masked_t m = make_masked(shape, types[t][0]);
 
-/* Rectangles of rows and columns: several for a thread block, more tasks than it has threads, rows
- * of many boxes, and lines past the end of rows. */
-static void test_rectangles(void **state)
-{
-    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0},
-                             {150, 300, 1, 60, 3, -1},
-                             {9, 90, 8, 500, 3, 1},
-                             {600, 130, 1, 600, 5, -1}};
-    const int    n_shapes = getenv("SPMM_TEST_SMALL") != NULL ? 2 : 4;
-
-    for (int s = 0; s < n_shapes; s++) {
-        for (int t = 0; t < TYPES; t++) {
-            check_widths(&shapes[s], t, "rectangles");
+        s.type   = types[t][0];
+        s.s_type = types[t][1];
+        for (int kernel = first; kernel < kernels_of(s.type); kernel++) {
+            s.kernel = kernels[kernel];
+            check_sampled(&m, &s);
         }
-    }
-}
-
-/* On tensor cores: vectors of all heights, by rows and as blocks, and no vectors at all. */
-static void test_cvse(void **state)
-{
-    const mask_t shapes[] = {{9, 90, 8, 500, 3, 1},  {5, 90, 16, 500, -1, 1},
-                             {13, 60, 4, 300, 2, 1}, {21, 60, 2, 300, -1, 2},
-                             {9, 90, 8, 400, -1, 0}, {61, 70, 1, 200, 17, 0}};
-
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int t = 1; t < TYPES; t++) {
-            check_widths(&shapes[s], t, "cvse");
-        }
-    }
-}
-
-/* Squares in full, with edges, empty ones, rows in order and not, rows and columns of blocks. */
-static void test_dense(void **state)
-{
-    const mask_t shapes[] = {
-        {300, 270, 1, 60, 17, 0}, {300, 270, 1, 60, 17, -1}, {33, 384, 8, 100, 3, 1}};
-
-    for (int s = 0; s < 3; s++) {
-        for (int t = 2; t < TYPES; t++) {
-            check_widths(&shapes[s], t, "dense");
-        }
+        s.beta   = 1.0;
+        s.kernel = first % 2 == 0 ? "auto" : NULL;
+        check_sampled(&m, &s);
+        s.beta = 0.0;
+        free_masked(&m);
     }
 }
 
@@ -108,27 +118,8 @@ static void test_shapes(void **state)
         {1, 90, 1, 500, 0, 0},  {90, 1, 1, 500, -1, 0}, {3, 400, 8, 0, 1, 1},
         {64, 7, 2, 900, -1, 1}, {2, 2, 1, 1000, -1, 0}, {1, 100, 16, 700, -1, 1}};
 
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int t = 0; t < TYPES; t++) {
-            masked_t m = make_masked(&shapes[s], types[t][0]);
-
-            check_sampled(&m, &(sampled_t){.type      = types[t][0],
-                                           .s_type    = types[t][1],
-                                           .k         = 40,
-                                           .planned_k = 48,
-                                           .alpha     = -1.0,
-                                           .beta      = 1.0,
-                                           .kernel    = s % 2 == 0 ? "auto" : NULL});
-            for (int kernel = 1; kernel < kernels_of(types[t][0]); kernel++) {
-                check_sampled(&m, &(sampled_t){.type      = types[t][0],
-                                               .s_type    = types[t][1],
-                                               .k         = 40,
-                                               .planned_k = 48,
-                                               .alpha     = -1.0,
-                                               .kernel    = kernels[kernel]});
-            }
-            free_masked(&m);
-        }
+    for (int s = 0; s < 9; s++) {
+        check_kernels(&shapes[s], (sampled_t){.k = 40, .planned_k = 48, .alpha = -1.0}, s % 2);
     }
 }
 
@@ -138,20 +129,8 @@ static void test_special(void **state)
     const mask_t shapes[] = {
         {61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}, {150, 140, 1, 200, 17, -1}};
 
-    for (int s = 0; s < 3; s++) {
-        for (int t = 0; t < TYPES; t++) {
-            masked_t m = make_masked(&shapes[s], types[t][0]);
-
-            for (int kernel = 0; kernel < kernels_of(types[t][0]); kernel++) {
-                check_sampled(&m, &(sampled_t){.type    = types[t][0],
-                                               .s_type  = types[t][1],
-                                               .k       = s < 2 ? 70 : 72, /* for sweeps */
-                                               .alpha   = 2.0,
-                                               .kernel  = kernels[kernel],
-                                               .special = 1});
-            }
-            free_masked(&m);
-        }
+    for (int s = 0; s < 3; s++) { /* 72: for sweeps */
+        check_kernels(&shapes[s], (sampled_t){.k = s < 2 ? 70 : 72, .alpha = 2.0, .special = 1}, 0);
     }
 }
 
@@ -161,7 +140,7 @@ static void test_large(void **state)
     const mask_t shape = {512, 1536, 8, 800, -1, 1}, squares = {2100, 2200, 1, 9, 17, -1};
     sampled_t    s = {SPMM_R_16F, SPMM_R_32F, .k = 8, .alpha = 1.0};
 
-    if (getenv("SPMM_TEST_SMALL") == NULL && getenv("SPMM_TEST_DEVICE") != NULL) {
+    if (!is_small() && getenv("SPMM_TEST_DEVICE") != NULL) {
         masked_t m = make_masked(&shape, SPMM_R_16F), of_squares = make_masked(&squares, s.type);
 
         for (int kernel = 0; kernel < kernels_of(SPMM_R_16F); kernel++) {
@@ -250,5 +229,4 @@ static void test_mistakes(void **state)
     free_masked(&m);
 }
 
-PLAN_TESTS(test_dense, test_rectangles, test_csr, test_cvse, test_shapes, test_special, test_large,
-           test_info, test_mistakes);
+PLAN_TESTS(test_kernels, test_shapes, test_special, test_large, test_info, test_mistakes);

@@ -266,13 +266,10 @@ static void test_limits(void **state)
 
 static void check_too_many(rows_t *r, int64_t limit)
 {
-    const int64_t   live = spmmi_alloc_get_stats().live;
     spmm_csr_work_t w;
 
-    spmm_assert_error(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, false, 0, 1, &w),
-                      SPMM_ERR_RANGE, NULL);
-    assert_null(w.row);
-    assert_int_equal(spmmi_alloc_get_stats().live, live);
+    spmm_assert_refused(spmmi_csr_work_create(&spmm_test_env, &r->block, limit, false, 0, 1, &w),
+                        w.row, SPMM_ERR_RANGE, NULL);
 }
 
 /* Entries, and pieces. */
@@ -288,21 +285,23 @@ static void test_too_many(void **state)
     check_too_many(&r, 1);
 }
 
+static spmm_status_t create(void *r)
+{
+    spmm_csr_work_t     w;
+    const spmm_status_t status =
+        spmmi_csr_work_create(&spmm_test_env, &((rows_t *)r)->block, 4, false, 0, 1, &w);
+
+    assert_int_equal(w.row == NULL, status != SPMM_OK);
+    spmmi_csr_work_free(&w);
+    return status;
+}
+
 static void test_memory(void **state)
 {
-    const int64_t   live = spmmi_alloc_get_stats().live;
-    rows_t          r;
-    spmm_csr_work_t w;
+    rows_t r;
 
     make_rows(&r, 50, 3, 20, false);
-    for (int fail = 0; fail < 4; fail++) {
-        spmmi_alloc_inject(fail);
-        assert_int_equal(spmmi_csr_work_create(&spmm_test_env, &r.block, 4, false, 0, 1, &w),
-                         SPMM_ERR_MEMORY);
-        assert_null(w.row);
-        assert_int_equal(spmmi_alloc_get_stats().live, live);
-    }
-    spmmi_alloc_inject(-1);
+    assert_true(spmm_test_sweep(create, &r, -1, SPMM_OK) > 3);
 }
 
 /* The limit for a block of MOST_ROWS rows of @p length entries, and the pieces by it. */
@@ -332,9 +331,6 @@ static void test_limit(void **state)
     const int64_t few = 1000;
     int64_t       pieces, limit;
 
-    assert_int_equal(limit_of(SPMM_R_32F, 0, 32, few, true, &pieces), 256);
-    assert_int_equal(limit_of(SPMM_R_32F, 2, 32, few, true, &pieces), 256);
-    assert_int_equal(limit_of(SPMM_R_32F, 2, 128, few, true, &pieces), 128);
     for (int64_t length = 10; length < 20; length++) { /* 5 or 4 thread blocks are resident */
         limit = limit_of(SPMM_R_32F, length, 128, few, true, &pieces);
         assert_in_range(limit, MOST_ROWS * length / 20, MOST_ROWS * length / 15);
@@ -351,38 +347,56 @@ static void test_limit(void **state)
     }
     assert_in_range(limit_of(SPMM_R_32F, 10, 256, few, true, &pieces), 600, 720); /* two slices */
     assert_in_range(pieces, 8, 10);
-    /* Several waves: beside exchanges; B is larger than L2, too many slices, one column, too many
-     * entries. */
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 128, few, false, &pieces), 200);
-    assert_int_equal(limit_of(SPMM_R_64F, 20, 64, few, false, &pieces), 200);
-    assert_int_equal(limit_of(SPMM_R_64F, 20, 128, 40000, true, &pieces), 400);
-    assert_int_equal(limit_of(SPMM_R_32F, 10, 640, few, true, &pieces), 500);
-    assert_int_equal(limit_of(SPMM_R_32F, 200, 1, few, true, &pieces), 2000);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, few, true, &pieces), 1000);
-    assert_int_equal(limit_of(SPMM_R_32F, 10000, 128, few, true, &pieces), 1024);
-    assert_int_equal(limit_of(SPMM_R_32F, 100000, 32, few, true, &pieces), 4096);
-    assert_int_equal(limit_of(SPMM_R_64F, 100000, 32, few, true, &pieces), 2048);
-    assert_int_equal(limit_of(SPMM_R_16F, 100000, 1000000, few, true, &pieces), 1024);
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, 20000, true, &pieces), 400);
+    assert_int_equal(pieces, 30);
 }
 
-/* L2 has no room for B, but for a slice of it: more pieces than are resident for each of four; and
- * not for a slice: short pieces, of wide rows the shortest. */
-static void test_limit_of_large(void **state)
+/* Several waves: beside exchanges; B is larger than L2, too many slices, one column, too many
+ * entries.  Then L2 has no room for B, but for a slice of it: more pieces than are resident for
+ * each of four; and not for a slice: short pieces, of wide rows the shortest. */
+static void test_limits_of_waves(void **state)
 {
-    const int64_t fits = 10000, slice_fits = 20000, narrow_fits = 300000, narrow_barely = 350000,
-                  none_fits = 400000;
+    enum {
+        FEW    = 1000,
+        FITS   = 10000,
+        SLICE  = 20000,
+        NARROW = 300000,
+        BARELY = 350000,
+        NONE   = 400000
+    };
+    static const struct {
+        spmm_type_t type;
+        int64_t     length, n, used_cols;
+        bool        alone;
+        int64_t     limit;
+    } list[] = {{SPMM_R_32F, 0, 32, FEW, true, 256},
+                {SPMM_R_32F, 2, 32, FEW, true, 256},
+                {SPMM_R_32F, 2, 128, FEW, true, 128},
+                {SPMM_R_32F, 20, 128, FEW, false, 200},
+                {SPMM_R_64F, 20, 64, FEW, false, 200},
+                {SPMM_R_64F, 20, 128, 40000, true, 400},
+                {SPMM_R_32F, 10, 640, FEW, true, 500},
+                {SPMM_R_32F, 200, 1, FEW, true, 2000},
+                {SPMM_R_32F, 100, 128, FEW, true, 1000},
+                {SPMM_R_32F, 10000, 128, FEW, true, 1024},
+                {SPMM_R_32F, 100000, 32, FEW, true, 4096},
+                {SPMM_R_64F, 100000, 32, FEW, true, 2048},
+                {SPMM_R_16F, 100000, 1000000, FEW, true, 1024},
+                {SPMM_R_32F, 20, 512, FITS, true, 800},
+                {SPMM_R_32F, 8, 512, SLICE, true, 192},
+                {SPMM_R_32F, 100, 128, NARROW, true, 1000},
+                {SPMM_R_32F, 100, 128, BARELY, true, 500},
+                {SPMM_R_32F, 100, 32, NONE, true, 500},
+                {SPMM_R_32F, 100, 128, NONE, true, 333},
+                {SPMM_R_32F, 100, 256, NONE, false, 333},
+                {SPMM_R_64F, 100, 128, NONE, true, 333}};
     int64_t pieces;
 
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, fits, true, &pieces), 800);
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, slice_fits, true, &pieces), 400);
-    assert_int_equal(pieces, 30);
-    assert_int_equal(limit_of(SPMM_R_32F, 8, 512, slice_fits, true, &pieces), 192);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, narrow_fits, true, &pieces), 1000);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, narrow_barely, true, &pieces), 500);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 32, none_fits, true, &pieces), 500);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 128, none_fits, true, &pieces), 333);
-    assert_int_equal(limit_of(SPMM_R_32F, 100, 256, none_fits, false, &pieces), 333);
-    assert_int_equal(limit_of(SPMM_R_64F, 100, 128, none_fits, true, &pieces), 333);
+    for (size_t k = 0; k < sizeof list / sizeof list[0]; k++) {
+        assert_int_equal(limit_of(list[k].type, list[k].length, list[k].n, list[k].used_cols,
+                                  list[k].alone, &pieces),
+                         list[k].limit);
+    }
 }
 
 /* Slices of tiles are narrow: more than thread blocks are resident on three multiprocessors, and no
@@ -437,4 +451,4 @@ static void test_model_of_tiles(void **state)
 }
 
 SPMM_TESTS(test_cover, test_tiles, test_limits, test_too_many, test_memory, test_limit,
-           test_limit_of_large, test_limit_of_few, test_model_of_tiles);
+           test_limits_of_waves, test_limit_of_few, test_model_of_tiles);
