@@ -18,17 +18,14 @@ static void check_all(const char *engine, const char *partition)
 {
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int v = 0; v < 8; v += 1 + (int)(s > 0)) {
-            const product_t p = {.type      = SPMM_R_64F,
-                                 .n         = v < 4 ? 1 : 9,
-                                 .planned_n = 9,
-                                 .pad       = v % 3,
-                                 .alpha     = -1.5,
-                                 .beta      = v < 4 ? 0.0 : 0.5,
-                                 .o         = {.op     = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
-                                               .layout = v / 2 % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL,
-                                               .partition = partition,
-                                               .engine    = engine}};
+            product_t p = {.type = SPMM_R_64F, .n = 1, .planned_n = 9, .pad = v % 3, .alpha = -1.5};
 
+            p.n           = v < 4 ? 1 : 9;
+            p.beta        = v < 4 ? 0.0 : 0.5;
+            p.o.op        = v % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
+            p.o.layout    = v / 2 % 2 == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
+            p.o.partition = partition;
+            p.o.engine    = engine;
             (void)check_plan(&shapes[s], &p);
         }
     }

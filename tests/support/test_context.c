@@ -106,6 +106,32 @@ spmm_plan_stats_t test_context_stats(const spmm_plan_t *plan)
     return stats;
 }
 
+spmm_matrix_t *test_context_rule(spmm_context_t *ctx, spmm_type_t type, int64_t first,
+                                 int64_t n_rows, int64_t n_cols, int64_t cols,
+                                 double (*value)(const void *what, int64_t i, int64_t j),
+                                 const void *what)
+{
+    int64_t       *row_ptr = spmm_test_calloc((size_t)n_rows + 1, sizeof *row_ptr), nnz = 0;
+    int64_t       *col    = spmm_test_calloc((size_t)(n_rows * cols) + 1, sizeof *col);
+    void          *values = spmm_test_calloc((size_t)(n_rows * cols) + 1, sizeof(double));
+    spmm_matrix_t *A      = NULL;
+
+    for (int64_t i = 0; i < n_rows; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            const double x = value(what, first + i, j);
+
+            if (x != 0.0) {
+                spmmi_value_set(type, values, nnz, x);
+                col[nnz++] = j;
+            }
+        }
+        row_ptr[i + 1] = nnz;
+    }
+    spmm_assert_ok(spmm_matrix_create_csr(ctx, n_rows, n_cols, row_ptr, col, values, type, &A));
+    spmm_test_free(row_ptr, col, values);
+    return A;
+}
+
 spmm_layout_info_t test_context_layout(const spmm_plan_t *plan, spmm_operand_t operand)
 {
     spmm_layout_info_t info = {.struct_size = sizeof info};

@@ -20,6 +20,13 @@ const char *test_context_cover(void);
 spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,
                                   spmm_matrix_t **A);
 
+/** Rows @p first to @p first + @p n_rows of a matrix of @p cols columns, of which @p n_cols are
+ *  this rank's: entries are what @p value says of @p what, but 0. */
+spmm_matrix_t *test_context_rule(spmm_context_t *ctx, spmm_type_t type, int64_t first,
+                                 int64_t n_rows, int64_t n_cols, int64_t cols,
+                                 double (*value)(const void *what, int64_t i, int64_t j),
+                                 const void *what);
+
 /** Destroy those that are not NULL, and assert that it works. */
 void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t **ctx);
 

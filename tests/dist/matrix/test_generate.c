@@ -88,32 +88,35 @@ static void test_seed_changes_pattern(void **state)
     }
 }
 
-/* Does a stencil couple two grid points?  By the distance of their coordinates. */
-static bool coupled(int points, int64_t nx, int64_t ny, int64_t p, int64_t q)
+/** What couples two of the unknowns of a square matrix. */
+typedef struct {
+    int     points; /**< of a stencil; 0: a band */
+    int64_t nx, ny, dof, lower, upper;
+} rule_t;
+
+/* Of a stencil by the distance of their coordinates. */
+static bool coupled(const rule_t *u, int64_t i, int64_t j)
 {
+    const int64_t nx = u->nx, ny = u->ny, p = i / u->dof, q = j / u->dof;
     const int64_t dx = llabs(p % nx - q % nx), dy = llabs(p / nx % ny - q / nx % ny);
     const int64_t dz = llabs(p / (nx * ny) - q / (nx * ny));
 
-    return points == 5 || points == 7 ? dx + dy + dz <= 1 : dx <= 1 && dy <= 1 && dz <= 1;
+    return u->points == 0                     ? j - i <= u->upper && i - j <= u->lower
+           : u->points == 5 || u->points == 7 ? dx + dy + dz <= 1
+                                              : dx <= 1 && dy <= 1 && dz <= 1;
 }
 
-static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_t dof)
+static void check_pattern(const char *spec, int64_t rows, const rule_t *rule)
 {
-    const bool     space = points == 7 || points == 27;
-    char           spec[128];
-    spmm_matrix_t *A;
+    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, spec, SEED);
 
-    (void)snprintf(spec, sizeof spec, "stencil%d:nx=%d,ny=%d%s%.0d,dof=%d", points, (int)nx,
-                   (int)ny, space ? ",nz=" : "", space ? (int)nz : 0, (int)dof);
-    A = spmm_test_generate(&spmm_test_env, spec, SEED);
-    assert_int_equal(A->rows, nx * ny * nz * dof);
-    assert_int_equal(A->cols, A->rows);
+    assert_int_equal(A->rows, rows);
+    assert_int_equal(A->cols, rows);
     for (int32_t r = 0; r < A->n_rows; r++) {
-        const int64_t p = (A->row_offset[spmm_test_env.rank] + r) / dof;
-        int64_t       n = 0;
+        int64_t n = 0;
 
-        for (int64_t j = 0; j < A->cols; j++) {
-            const bool there = coupled(points, nx, ny, p, j / dof);
+        for (int64_t j = 0; j < rows; j++) {
+            const bool there = coupled(rule, A->row_offset[spmm_test_env.rank] + r, j);
 
             assert_int_equal(spmm_test_has(A, r, j), there);
             n += there;
@@ -121,6 +124,16 @@ static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_
         assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], n);
     }
     spmmi_matrix_free(A);
+}
+
+static void check_stencil(int points, int64_t nx, int64_t ny, int64_t nz, int64_t dof)
+{
+    const bool space = points == 7 || points == 27;
+    char       spec[128];
+
+    (void)snprintf(spec, sizeof spec, "stencil%d:nx=%d,ny=%d%s%.0d,dof=%d", points, (int)nx,
+                   (int)ny, space ? ",nz=" : "", space ? (int)nz : 0, (int)dof);
+    check_pattern(spec, nx * ny * nz * dof, &(rule_t){points, nx, ny, dof, 0, 0});
 }
 
 static void test_stencil_patterns(void **state)
@@ -140,23 +153,7 @@ static void test_stencil_patterns(void **state)
 
 static void check_band(const char *spec, int64_t rows, int64_t lower, int64_t upper)
 {
-    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, spec, SEED);
-
-    assert_int_equal(A->rows, rows);
-    assert_int_equal(A->cols, rows);
-    for (int32_t r = 0; r < A->n_rows; r++) {
-        const int64_t i = A->row_offset[spmm_test_env.rank] + r;
-        int64_t       n = 0;
-
-        for (int64_t j = 0; j < rows; j++) {
-            const bool there = j - i <= upper && i - j <= lower;
-
-            assert_int_equal(spmm_test_has(A, r, j), there);
-            n += there;
-        }
-        assert_int_equal(A->row_ptr[r + 1] - A->row_ptr[r], n);
-    }
-    spmmi_matrix_free(A);
+    check_pattern(spec, rows, &(rule_t){0, 1, 1, 1, lower, upper});
 }
 
 static void test_banded_patterns(void **state)

@@ -2,7 +2,7 @@
 /* test: RANKS 1 3 */
 /* test: RANKS 1 2 DEVICE cuda */
 /* A from 32-bit indices, in memory of the device: the same bits as from 64-bit indices,
- * whose products are those of test_plan.c, more columns than 32 bits can name, and what is refused. */
+ * whose products are those of test_plan.c, more columns than 32 bits can name, and refusals. */
 #include "plan_case.h"
 
 /* The same bits as from 64-bit indices. */

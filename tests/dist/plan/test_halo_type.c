@@ -13,9 +13,10 @@ static int64_t size(void)
 }
 
 /* Entry (i, j) of A, of which half are there, and element (j, k) of B, in the type of A. */
-static double a_of(spmm_type_t type, int64_t i, int64_t j)
+static double a_of(const void *what, int64_t i, int64_t j)
 {
-    const double x = spmmi_hash2(11, i, j) % 2 == 0 ? 0.0 : spmmi_random_value(5, i, j);
+    const spmm_type_t type = *(const spmm_type_t *)what;
+    const double      x    = spmmi_hash2(11, i, j) % 2 == 0 ? 0.0 : spmmi_random_value(5, i, j);
 
     return type == SPMM_R_32F ? (double)(float)x : x;
 }
@@ -29,25 +30,7 @@ static double b_of(spmm_type_t type, int64_t j, int64_t k)
 
 static spmm_matrix_t *create(spmm_type_t type)
 {
-    const int64_t  n   = size();
-    int64_t       *col = malloc(sizeof *col * EACH * (size_t)n), ptr[EACH + 1] = {0};
-    double        *values = malloc(sizeof *values * EACH * (size_t)n);
-    spmm_matrix_t *A      = NULL;
-
-    for (int64_t i = 0; i < EACH; i++) {
-        ptr[i + 1] = ptr[i];
-        for (int64_t j = 0; j < n; j++) {
-            const double a = a_of(type, spmm_test_env.rank * EACH + i, j);
-
-            if (a != 0.0) {
-                spmmi_value_set(type, values, ptr[i + 1], a);
-                col[ptr[i + 1]++] = j;
-            }
-        }
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, EACH, EACH, ptr, col, values, type, &A));
-    spmm_test_free(col, values);
-    return A;
+    return test_context_rule(ctx, type, spmm_test_env.rank * EACH, EACH, EACH, size(), a_of, &type);
 }
 
 /* Greatest error of this rank's rows of C relative to |A| |B| of the entries whose row of B
@@ -64,7 +47,7 @@ static double error_of(spmm_type_t type, const void *C)
             double want = 0.0, all = 0.0, away = 0.0;
 
             for (int64_t j = 0; j < size(); j++) {
-                const double x = a_of(type, row, j) * b_of(type, j, k);
+                const double x = a_of(&type, row, j) * b_of(type, j, k);
 
                 want += x;
                 all += fabs(x);

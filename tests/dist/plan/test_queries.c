@@ -11,31 +11,22 @@ static bool is_entry(int64_t i, int64_t j)
     return i == j || (i * 31 + j * 17) % 13 == 3;
 }
 
+static double value_of(const void *what, int64_t i, int64_t j)
+{
+    return is_entry(i, j) ? spmmi_random_value(1, i, j) : 0.0;
+}
+
 /* The last rank owns no rows, the first no columns unless @p alike. */
 static spmm_matrix_t *create(spmm_context_t *ctx, int64_t rows, int64_t cols, bool alike)
 {
-    const int      rank = spmm_test_env.rank, size = spmm_test_env.size;
-    const int      parts = size > 1 ? size - 1 : 1, c_part = size > 1 && !alike ? rank - 1 : rank;
-    const int64_t  first  = rank < parts ? rows * rank / parts : rows;
-    const int64_t  n_rows = rank < parts ? rows * (rank + 1) / parts - first : 0;
-    const bool     has    = c_part >= 0 && c_part < parts;
-    const int64_t  n_cols = has ? cols * (c_part + 1) / parts - cols * c_part / parts : 0;
-    int64_t        row_ptr[MOST + 1] = {0}, col_idx[MOST * MOST], n = 0;
-    double         values[MOST * MOST];
-    spmm_matrix_t *A = NULL;
+    const int     rank = spmm_test_env.rank, size = spmm_test_env.size;
+    const int     parts = size > 1 ? size - 1 : 1, c_part = size > 1 && !alike ? rank - 1 : rank;
+    const int64_t first  = rank < parts ? rows * rank / parts : rows;
+    const int64_t n_rows = rank < parts ? rows * (rank + 1) / parts - first : 0;
+    const bool    has    = c_part >= 0 && c_part < parts;
+    const int64_t n_cols = has ? cols * (c_part + 1) / parts - cols * c_part / parts : 0;
 
-    for (int64_t i = 0; i < n_rows; i++) {
-        for (int64_t j = 0; j < cols; j++) {
-            if (is_entry(first + i, j)) {
-                values[n]    = spmmi_random_value(1, first + i, j);
-                col_idx[n++] = j;
-            }
-        }
-        row_ptr[i + 1] = n;
-    }
-    spmm_assert_ok(
-        spmm_matrix_create_csr(ctx, n_rows, n_cols, row_ptr, col_idx, values, SPMM_R_64F, &A));
-    return A;
+    return test_context_rule(ctx, SPMM_R_64F, first, n_rows, n_cols, cols, value_of, NULL);
 }
 
 /* The rank that owns each index. */

@@ -148,6 +148,11 @@ static void count_all(const dense_t *d, spmm_scale_info_t *want)
     }
 }
 
+static double entry_of(const void *dense, int64_t i, int64_t j)
+{
+    return ((const dense_t *)dense)->a[i][j] ? 1.0 : 0.0;
+}
+
 static void test_by_definition(void **state)
 {
     static dense_t       d;
@@ -157,22 +162,12 @@ static void test_by_definition(void **state)
     o.ranks_per_node = PER_NODE;
     o.partition      = "block";
     for (int length = 1; length < SIDE / 2; length *= 3) {
-        int64_t           ptr[SIDE + 1] = {0}, *col = malloc(sizeof *col * SIDE * SIDE), n = 0;
-        double           *one  = malloc(sizeof *one * SIDE * SIDE);
         spmm_context_t   *ctx  = test_context_on(MPI_COMM_SELF, 0);
         spmm_scale_info_t info = {.struct_size = sizeof info}, want;
         spmm_matrix_t    *A;
 
         draw(&d, length);
-        for (int i = 0; i < SIDE; i++) {
-            for (int j = 0; j < SIDE; j++) {
-                col[n] = j;
-                one[n] = 1.0;
-                n += d.a[i][j];
-            }
-            ptr[i + 1] = n;
-        }
-        spmm_assert_ok(spmm_matrix_create_csr(ctx, SIDE, SIDE, ptr, col, one, SPMM_R_64F, &A));
+        A = test_context_rule(ctx, SPMM_R_64F, 0, SIDE, SIDE, SIDE, entry_of, &d);
         spmm_assert_ok(spmm_matrix_scale(A, 1, &o, &info));
         count_all(&d, &want);
         assert_int_equal(info.flat_within.rows, want.flat_within.rows);
@@ -181,7 +176,6 @@ static void test_by_definition(void **state)
         assert_int_equal(info.node_between.rows, want.node_between.rows);
         assert_true(info.node_between.messages_max <= RANKS / PER_NODE - 1);
         assert_true(info.node_between.rows_max * RANKS >= info.node_between.rows);
-        spmm_test_free(col, one);
         test_context_destroy(NULL, &A, &ctx);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_schedule.c  Every schedule where a rank is alone, and times of its parts.  Products are
- *  those of test_plan.c. */
+/** @file test_schedule.c  Every schedule where a rank is alone, and times of its parts.  Products
+ *  are those of test_plan.c. */
 #include "plan_case.h"
 
 #include "plan/plan.h"

@@ -219,31 +219,16 @@ static void sweep(spmm_matrix_t *A, int rank)
     A->env->measures_on_cpu = false;
 }
 
+enum { ROWS = 512, COLS = 8 };
+
 /* Rows of two entries, one in a column of the next rank, but for the last rank, which has no
  * peers. */
-static spmm_matrix_t *with_a_hermit(void)
+static double hermit(const void *what, int64_t i, int64_t j)
 {
-    enum { ROWS = 512, COLS = 8 };
-    const int      rank = spmm_test_env.rank, others = spmm_test_env.size - 1;
-    int64_t        row_ptr[ROWS + 1] = {0}, col[2 * ROWS];
-    double         values[2 * ROWS];
-    int64_t        nnz = 0;
-    spmm_matrix_t *A;
+    const int64_t rank = i / ROWS, others = spmm_test_env.size - 1;
+    const int64_t next = rank < others ? (rank + 1) % others : rank;
 
-    for (int i = 0; i < ROWS; i++) {
-        const int64_t own  = rank * COLS + i % COLS;
-        const int64_t next = rank < others ? (rank + 1) % others * COLS + i % COLS : own;
-
-        col[nnz]      = own < next ? own : next;
-        values[nnz++] = 1.0;
-        if (next != own) {
-            col[nnz]      = own < next ? next : own;
-            values[nnz++] = 1.0;
-        }
-        row_ptr[i + 1] = nnz;
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, COLS, row_ptr, col, values, SPMM_R_64F, &A));
-    return A;
+    return (j / COLS == rank || j / COLS == next) && j % COLS == i % COLS ? 1.0 : 0.0;
 }
 
 static void test_short_of_memory(void **state)
@@ -257,7 +242,8 @@ static void test_short_of_memory(void **state)
     sweep(A, spmm_test_env.size - 1);
     spmm_assert_ok(spmm_matrix_destroy(&A));
     if (spmm_test_env.size > 2) {
-        A = with_a_hermit();
+        A = test_context_rule(ctx, SPMM_R_64F, ROWS * spmm_test_env.rank, ROWS, COLS,
+                              COLS * spmm_test_env.size, hermit, NULL);
         sweep(A, 0);
         sweep(A, spmm_test_env.size - 1);
         spmm_assert_ok(spmm_matrix_destroy(&A));

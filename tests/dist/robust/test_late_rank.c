@@ -4,40 +4,28 @@
  *  meanwhile, or give up their setup: messages that MPI cannot take back any more find their
  *  memory. */
 #define _DEFAULT_SOURCE /* usleep() */
-#include "test_main.h"
+#include "test_context.h"
 
 #include <unistd.h>
 
 #include "base/comm.h"
 #include "partition/partitioners.h"
 #include "plan/plan.h"
-#include "spmm_dist/spmm_dist.h"
 
 enum { ROWS = 4, COLUMNS = 32768, BLOCKS = 4 }; /* messages of 1 MiB, which travel in pieces */
 
 static spmm_context_t *ctx;
 
+static double one(const void *what, int64_t i, int64_t j)
+{
+    return 1.0;
+}
+
 /* Every rank needs all rows of all others. */
 static spmm_matrix_t *create_full(void)
 {
-    const int      cols    = ROWS * spmm_test_env.size;
-    int64_t       *row_ptr = malloc((ROWS + 1) * sizeof *row_ptr);
-    int64_t       *col     = malloc((size_t)(ROWS * cols) * sizeof *col);
-    double        *values  = malloc((size_t)(ROWS * cols) * sizeof *values);
-    spmm_matrix_t *A       = NULL;
-
-    assert_true(row_ptr != NULL && col != NULL && values != NULL);
-    row_ptr[0] = 0;
-    for (int i = 0; i < ROWS; i++) {
-        row_ptr[i + 1] = row_ptr[i] + cols;
-        for (int j = 0; j < cols; j++) {
-            col[i * cols + j]    = j;
-            values[i * cols + j] = 1.0;
-        }
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
-    spmm_test_free(row_ptr, col, values);
-    return A;
+    return test_context_rule(ctx, SPMM_R_64F, ROWS * spmm_test_env.rank, ROWS, ROWS,
+                             ROWS * spmm_test_env.size, one, NULL);
 }
 
 /* Starts the exchange in time and makes no call of MPI for longer than the timeout. */
@@ -57,6 +45,26 @@ static void run_late(spmm_plan_t *plan, double *B, double *C)
     spmm_assert_ok(spmmi_plan_begin_rows(plan, &x, &all, NULL));
     (void)usleep(1500000);
     (void)spmmi_plan_end_rows(plan, &x, &all, NULL); /* others may have come to it or not */
+}
+
+/* Memory where what was freed may have been. */
+static void take_blocks(unsigned char *block[BLOCKS], size_t bytes)
+{
+    for (int k = 0; k < BLOCKS; k++) {
+        block[k] = spmm_test_malloc(bytes);
+        memset(block[k], 0x5a, bytes);
+    }
+}
+
+/* Nobody wrote there. */
+static void free_blocks(unsigned char *block[BLOCKS], size_t bytes)
+{
+    for (int k = 0; k < BLOCKS; k++) {
+        for (size_t i = 0; i < bytes; i++) {
+            assert_int_equal(block[k][i], 0x5a);
+        }
+        free(block[k]);
+    }
 }
 
 static void late_rank(spmm_op_t op)
@@ -85,18 +93,9 @@ static void late_rank(spmm_op_t op)
                          SPMM_ERR_COMM);
     }
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    for (int k = 0; k < BLOCKS; k++) { /* where the rows of the plan may have been */
-        block[k] = malloc(halo);
-        assert_non_null(block[k]);
-        memset(block[k], 0x5a, halo);
-    }
+    take_blocks(block, halo);
     MPI_Barrier(spmm_test_env.comm); /* the late rank's messages go on */
-    for (int k = 0; k < BLOCKS; k++) {
-        for (size_t i = 0; i < halo; i++) {
-            assert_int_equal(block[k][i], 0x5a);
-        }
-        free(block[k]);
-    }
+    free_blocks(block, halo);
     MPI_Barrier(spmm_test_env.comm);
     spmm_assert_ok(spmm_matrix_destroy(&A));
     spmm_assert_ok(spmm_context_destroy(&ctx));
@@ -164,18 +163,11 @@ static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char 
         assert_non_null(SPMM_NEW(data, MESSAGE));
         assert_int_equal(receive(&env, data), SPMM_ERR_COMM);
         spmmi_free(data);
-        for (int k = 0; k < BLOCKS; k++) {
-            block[k] = malloc(MESSAGE);
-            assert_non_null(block[k]);
-            memset(block[k], 0x5a, MESSAGE);
-        }
+        take_blocks(block, MESSAGE);
     }
     MPI_Barrier(spmm_test_env.comm); /* the message goes on */
-    for (int k = 0; k < BLOCKS && env.rank == 0; k++) {
-        for (size_t i = 0; i < MESSAGE; i++) {
-            assert_int_equal(block[k][i], 0x5a);
-        }
-        free(block[k]);
+    if (env.rank == 0) {
+        free_blocks(block, MESSAGE);
     }
 }
 

@@ -84,7 +84,7 @@ static void test_context(void **state)
 }
 
 #define SHUFFLED "stencil9:nx=6,ny=5,shuffle=1"
-#define GRAPH    "stencil9:nx=9,ny=8,shuffle=1" /* enough vertices that they are not cut into blocks */
+#define GRAPH    "stencil9:nx=9,ny=8,shuffle=1" /* too many vertices for blocks */
 #define TALL     "uniform:rows=50,cols=20,degree=3"
 
 static const walk_t walks[] = {

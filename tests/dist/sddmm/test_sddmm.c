@@ -73,7 +73,7 @@ static const struct {
     {"cvse", {21, 60, 2, 300, -1, 2}, false},
     {"cvse", {9, 90, 8, 400, -1, 0}, false},
     {"cvse", {61, 70, 1, 200, 17, 0}, false},
-    /* Squares in full, with edges, empty ones, rows in order and not, rows and columns of blocks. */
+    /* Squares in full, with edges, empty ones, rows in order and not, lines of blocks. */
     {"dense", {300, 270, 1, 60, 17, 0}, false},
     {"dense", {300, 270, 1, 60, 17, -1}, false},
     {"dense", {33, 384, 8, 100, 3, 1}, false}};

@@ -356,40 +356,32 @@ static void test_limit(void **state)
  * each of four; and not for a slice: short pieces, of wide rows the shortest. */
 static void test_limits_of_waves(void **state)
 {
-    enum {
-        FEW    = 1000,
-        FITS   = 10000,
-        SLICE  = 20000,
-        NARROW = 300000,
-        BARELY = 350000,
-        NONE   = 400000
-    };
     static const struct {
         spmm_type_t type;
         int64_t     length, n, used_cols;
         bool        alone;
         int64_t     limit;
-    } list[] = {{SPMM_R_32F, 0, 32, FEW, true, 256},
-                {SPMM_R_32F, 2, 32, FEW, true, 256},
-                {SPMM_R_32F, 2, 128, FEW, true, 128},
-                {SPMM_R_32F, 20, 128, FEW, false, 200},
-                {SPMM_R_64F, 20, 64, FEW, false, 200},
+    } list[] = {{SPMM_R_32F, 0, 32, 1000, true, 256},
+                {SPMM_R_32F, 2, 32, 1000, true, 256},
+                {SPMM_R_32F, 2, 128, 1000, true, 128},
+                {SPMM_R_32F, 20, 128, 1000, false, 200},
+                {SPMM_R_64F, 20, 64, 1000, false, 200},
                 {SPMM_R_64F, 20, 128, 40000, true, 400},
-                {SPMM_R_32F, 10, 640, FEW, true, 500},
-                {SPMM_R_32F, 200, 1, FEW, true, 2000},
-                {SPMM_R_32F, 100, 128, FEW, true, 1000},
-                {SPMM_R_32F, 10000, 128, FEW, true, 1024},
-                {SPMM_R_32F, 100000, 32, FEW, true, 4096},
-                {SPMM_R_64F, 100000, 32, FEW, true, 2048},
-                {SPMM_R_16F, 100000, 1000000, FEW, true, 1024},
-                {SPMM_R_32F, 20, 512, FITS, true, 800},
-                {SPMM_R_32F, 8, 512, SLICE, true, 192},
-                {SPMM_R_32F, 100, 128, NARROW, true, 1000},
-                {SPMM_R_32F, 100, 128, BARELY, true, 500},
-                {SPMM_R_32F, 100, 32, NONE, true, 500},
-                {SPMM_R_32F, 100, 128, NONE, true, 333},
-                {SPMM_R_32F, 100, 256, NONE, false, 333},
-                {SPMM_R_64F, 100, 128, NONE, true, 333}};
+                {SPMM_R_32F, 10, 640, 1000, true, 500},
+                {SPMM_R_32F, 200, 1, 1000, true, 2000},
+                {SPMM_R_32F, 100, 128, 1000, true, 1000},
+                {SPMM_R_32F, 10000, 128, 1000, true, 1024},
+                {SPMM_R_32F, 100000, 32, 1000, true, 4096},
+                {SPMM_R_64F, 100000, 32, 1000, true, 2048},
+                {SPMM_R_16F, 100000, 1000000, 1000, true, 1024},
+                {SPMM_R_32F, 20, 512, 10000, true, 800},
+                {SPMM_R_32F, 8, 512, 20000, true, 192},
+                {SPMM_R_32F, 100, 128, 300000, true, 1000},
+                {SPMM_R_32F, 100, 128, 350000, true, 500},
+                {SPMM_R_32F, 100, 32, 400000, true, 500},
+                {SPMM_R_32F, 100, 128, 400000, true, 333},
+                {SPMM_R_32F, 100, 256, 400000, false, 333},
+                {SPMM_R_64F, 100, 128, 400000, true, 333}};
     int64_t pieces;
 
     for (size_t k = 0; k < sizeof list / sizeof list[0]; k++) {
