@@ -13,7 +13,7 @@ mapfile -t all < <(files '\.(c|h|cu|cuh|f90|py|sh|sbatch|cmake|in|md)$|(^|/)CMak
 # matches FOLDERS.
 retired() {
     local found
-    found=$(printf '%s\n' "${all[@]}" | grep -E "$1" | xargs -r -d '\n' grep -nHE -e "$2")
+    found=$(printf '%s\n' "${all[@]}" | grep -E "$1" | xargs -r -d '\n' grep -nHE "$2")
     if [ -n "$found" ]; then
         printf '%s\n' "$found" | sed "s/^/retired: /"
         echo "    instead of $2: $3"
@@ -52,12 +52,9 @@ gone() {
 gone 'column_groups($|[^.]|\.[^c])|--column-groups' 'MPI_Comm_split(), examples/column_groups.c'
 gone 'use_fewer_ranks' 'partition "one"'
 gone 'cusparse-bell' 'Blocked-ELL of cuSPARSE: bell-2 to bell-32 of bench_published'
-gone 'merged2|halo-first' 'schedules overlap and merged, chunks'
+gone 'merged2|halo-first' 'schedules overlap and merged, option chunks'
 gone 'reorder=rcm' 'orders none, affinity and sorted'
-gone '--cover\>|option cover|[a-z]\.cover\>|moved_nnz' 'rows of B travel, or sums with op T'
-gone '(^|[^-a-z])--(reorder|levels|schedule|chunks|objective|no-autotune|list-schedules)\>' \
-    'option --tuning'
-gone 'no_autotune|spmm_schedule_info' 'keys of option tuning'
+gone '[-]-cover\>|option cover|[a-z]\.cover\>|moved_nnz' 'rows of B travel, or sums with op T'
 gone 'binsparse' 'other formats of files, docs/reference/files.md'
 
 # Words of a notebook.
