@@ -52,9 +52,12 @@ gone() {
 gone 'column_groups($|[^.]|\.[^c])|--column-groups' 'MPI_Comm_split(), examples/column_groups.c'
 gone 'use_fewer_ranks' 'partition "one"'
 gone 'cusparse-bell' 'Blocked-ELL of cuSPARSE: bell-2 to bell-32 of bench_published'
-gone 'merged2|halo-first' 'schedules overlap and merged, option chunks'
+gone 'merged2|halo-first' 'schedules overlap and merged, chunks'
 gone 'reorder=rcm' 'orders none, affinity and sorted'
 gone '[-]-cover\>|option cover|[a-z]\.cover\>|moved_nnz' 'rows of B travel, or sums with op T'
+gone '(^|[^-a-z])--(reorder|levels|schedule|chunks|objective|no-autotune|list-schedules)\>' \
+    'option --tuning'
+gone 'no_autotune|spmm_schedule_info' 'keys of option tuning'
 gone 'binsparse' 'other formats of files, docs/reference/files.md'
 
 # Words of a notebook.

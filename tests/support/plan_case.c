@@ -150,7 +150,7 @@ static void check_c(const shape_t *s, const product_t *p, uint64_t seed, const d
                     (long long)global_row(c, i), (long long)j, creal(got), cimag(got),
                     sum[j][0].sum, sum[j][1].sum, (long long)s->rows, (long long)s->cols,
                     (int)p->o.op, (int)p->o.layout, (int)p->type, (int)c->type, (int)p->o.compute,
-                    (int)p->values, creal(p->beta), p->o.engine, p->o.partition, p->o.schedule,
+                    (int)p->values, creal(p->beta), p->o.engine, p->o.partition, p->o.tuning,
                     p->o.transport);
             }
         }
@@ -292,7 +292,7 @@ static product_t completed(const product_t *p)
     full.o.b_type      = p->o.b_type == SPMM_TYPE_AUTO ? p->type : p->o.b_type;
     full.o.c_type      = p->o.c_type == SPMM_TYPE_AUTO ? full.o.b_type : p->o.c_type;
     full.o.layout      = p->o.layout == SPMM_LAYOUT_AUTO ? SPMM_LAYOUT_ROW : p->o.layout;
-    full.o.levels      = p->o.levels == NULL ? test_context_levels() : p->o.levels;
+    full.o.tuning      = test_context_tuning(p->o.tuning);
     full.planned_n     = p->planned_n == 0 ? p->n : p->planned_n;
     full.bound = p->o.compute == SPMM_COMPUTE_32F_FAST_TF32 ? 2e-3 : reference_bound(p->type);
     if (p->o.halo_type != SPMM_TYPE_AUTO) {

@@ -44,7 +44,7 @@ typedef struct {
     bool                unchecked;  /**< C is not compared: its bits are what is asked for */
     int                 repeats;    /**< more products into the same C, where beta is 0 */
     double              bound;      /**< of C, by check_plan() */
-    spmm_plan_options_t o;          /**< layout AUTO: row-major; levels NULL: by test_context.h */
+    spmm_plan_options_t o; /**< layout AUTO: row-major; tuning: with that of test_context.h */
 } product_t;
 
 /** The context of the cases. */

@@ -13,7 +13,8 @@ static int ranks_per_node(void)
 const char *test_context_tuning(const char *tuning)
 {
     static char text[200];
-    const bool  node = ranks_per_node() > 0, more = tuning != NULL && tuning[0] != '\0';
+    const bool  more = tuning != NULL && tuning[0] != '\0';
+    const bool  node = ranks_per_node() > 0 && (!more || strstr(tuning, "exchange=") == NULL);
 
     (void)snprintf(text, sizeof text, "%s%s%s", more ? tuning : "", node && more ? "," : "",
                    node ? "exchange=node" : "");

@@ -14,7 +14,6 @@ void test_context_open(spmm_context_t **ctx);
 /** Option tuning of plans: @p tuning (NULL is ""), and "exchange=node" where it does.  Valid until
  *  the next call. */
 const char *test_context_tuning(const char *tuning);
-const char *test_context_cover(void);
 
 /** A matrix of one row and @p cols columns on each rank; the row's entry is 1 in column @p col. */
 spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col,

@@ -46,6 +46,21 @@ static void draw_on_gpu(product_t *p)
     }
 }
 
+static const char *draw_tuning(void)
+{
+    static const char *const key[] = {"order", "schedule", "chunks", "exchange", "measure"};
+    static char              text[100];
+    const char *const        value[] = {NAME("affinity", "sorted"), NAME("merged", "overlap"),
+                                        NAME("1", "2", "4"), NAME("node", "flat"), NAME("no")};
+    size_t                   used    = 0;
+
+    for (size_t k = 0; k < sizeof key / sizeof key[0]; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", k > 0 ? "," : "",
+                                 key[k], value[k] == NULL ? "auto" : value[k]);
+    }
+    return text;
+}
+
 static void draw_options(product_t *p)
 {
     static const spmm_type_t halo[] = {SPMM_R_16F, SPMM_R_32F};
@@ -60,11 +75,7 @@ static void draw_options(product_t *p)
     }
     o->partition       = NAME("block", "metis", "auto", "one", "ptscotch");
     o->engine          = NAME("csr-cpu", "bittcf", "hrpb", "dmma", "cvse", "bcsr");
-    o->reorder         = NAME("affinity", "sorted");
-    o->schedule        = NAME("merged", "overlap");
-    o->chunks          = draw(3) == 0 ? 1 << draw(3) : 0;
-    o->levels          = NAME("node", "flat");
-    o->no_autotune     = draw(3) == 0;
+    o->tuning          = draw_tuning();
     o->halo_type       = draw(6) > 0 ? SPMM_TYPE_AUTO : halo[draw(2)];
     o->deterministic   = draw(6) == 0;
     o->reproducible    = draw(6) == 0;

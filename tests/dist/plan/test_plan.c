@@ -13,7 +13,7 @@
 /** Order of exchange and products, and parts of columns. */
 typedef struct {
     const char *schedule;
-    int         chunks;
+    const char *chunks;
 } way_t;
 
 typedef struct {
@@ -45,9 +45,9 @@ static const shape_t small[]  = {{40, 40, 1, -1}, {-1, 0, 0, 0}};
 
 #define WAYS                                                                                       \
     {                                                                                              \
-        {"overlap", 1}, {"overlap", 2}, {"overlap", 4},                                            \
+        {"overlap", "1"}, {"overlap", "2"}, {"overlap", "4"},                                      \
         {                                                                                          \
-            "merged", 1                                                                            \
+            "merged", "1"                                                                          \
         }                                                                                          \
     }
 #define HALFS                                                                                      \
@@ -126,7 +126,7 @@ static const sweep_t sweeps[] = {
      .partitions = {"keep", "auto"},
      .engines    = {"auto", "bittcf", "hrpb"},
      .reorders   = {"none", "affinity", "sorted", "auto"},
-     .ways       = {{"auto", 0}, {"overlap", 2}, {"merged", 1}},
+     .ways       = {{"auto", NULL}, {"overlap", "2"}, {"merged", "1"}},
      .widths     = {{5, 6, 1}},
      .every      = 11},
     {.name       = "schedules",
@@ -211,32 +211,40 @@ static char take_letter(int64_t *v, const char *letters)
     return letters == NULL ? '\0' : letters[take(v, (int)strlen(letters))];
 }
 
+static const char *word(const char *name)
+{
+    return name == NULL ? "auto" : name;
+}
+
 static product_t product_of(const sweep_t *w, int64_t v, const shape_t **shape, int64_t *left)
 {
     static const double betas[] = {0.0, -0.5, 1.0}, alphas[] = {1.5, -1.0};
+    static char         tuning[80];
     const int64_t       number = v;
     product_t           p      = w->rest;
     int                 count  = 0, k;
     char                op;
+    const char         *order;
 
     while (count < 11 && w->types[count][0] != SPMM_TYPE_AUTO) {
         count++;
     }
-    k           = take(&v, count);
-    p.type      = w->types[k][0];
-    p.o.c_type  = w->types[k][1];
-    p.o.b_type  = w->types[k][2];
-    op          = take_letter(&v, w->ops);
-    p.o.op      = op == 'T' ? SPMM_OP_T : op == 'H' ? SPMM_OP_H : SPMM_OP_N;
-    p.o.layout  = take_letter(&v, w->layouts) == 'C' ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-    p.o.engine  = take_name(&v, w->engines, 4);
-    p.o.reorder = take_name(&v, w->reorders, 5);
+    k          = take(&v, count);
+    p.type     = w->types[k][0];
+    p.o.c_type = w->types[k][1];
+    p.o.b_type = w->types[k][2];
+    op         = take_letter(&v, w->ops);
+    p.o.op     = op == 'T' ? SPMM_OP_T : op == 'H' ? SPMM_OP_H : SPMM_OP_N;
+    p.o.layout = take_letter(&v, w->layouts) == 'C' ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+    p.o.engine = take_name(&v, w->engines, 4);
+    order      = take_name(&v, w->reorders, 5);
     for (count = 0; count < 5 && w->ways[count].schedule != NULL;) {
         count++;
     }
-    k            = take(&v, count);
-    p.o.schedule = w->ways[k].schedule;
-    p.o.chunks   = w->ways[k].chunks;
+    k = take(&v, count);
+    (void)snprintf(tuning, sizeof tuning, "order=%s,schedule=%s,chunks=%s", word(order),
+                   word(w->ways[k].schedule), word(w->ways[k].chunks));
+    p.o.tuning = tuning;
     for (count = 0; count < 5 && w->widths[count].n > 0;) {
         count++;
     }
@@ -267,13 +275,12 @@ static bool goes_together(const product_t *p)
     const bool by_rows = p->o.layout == SPMM_LAYOUT_ROW;
 
     return (p->o.b_type == SPMM_TYPE_AUTO || by_rows) &&
-           (p->o.schedule == NULL || strcmp(p->o.schedule, "merged") != 0 ||
-            (p->o.op == SPMM_OP_N && by_rows));
+           (strstr(p->o.tuning, "schedule=merged") == NULL || (p->o.op == SPMM_OP_N && by_rows));
 }
 
 static void test_products(void **state)
 {
-    const bool plain = test_context_levels() == NULL;
+    const bool plain = test_context_tuning(NULL)[0] == '\0';
 
     for (size_t k = 0; k < sizeof sweeps / sizeof sweeps[0]; k++) {
         const int every = sweeps[k].every * (plain || sweeps[k].ways[0].schedule != NULL ? 1 : 7);
@@ -366,8 +373,7 @@ static void test_engines(void **state)
                 p.may_refuse        = true;
                 p.o.compute         = modes[m].compute;
                 p.o.engine          = info.name;
-                p.o.reorder         = "none";
-                p.o.no_autotune     = 1;
+                p.o.tuning          = "order=none,measure=no";
                 p.o.exact_nonfinite = p.values == VALUES_SPOILED; /* or padding gets NaN */
                 found += info.built && check_plan(&shape, &p);
             }

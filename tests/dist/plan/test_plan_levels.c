@@ -20,11 +20,11 @@ static void close_nodes(void)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-static spmm_status_t make(const char *levels, spmm_op_t op, spmm_plan_t **plan)
+static spmm_status_t make(const char *exchange, spmm_op_t op, spmm_plan_t **plan)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
-    o.levels = levels;
+    o.tuning = exchange;
     o.op     = op;
     return spmm_plan_create(A, 3, &o, plan);
 }
@@ -49,8 +49,8 @@ static void check_counts(spmm_op_t op)
     spmm_plan_stats_t f, n;
     int64_t           rows[4], sum = 0;
 
-    spmm_assert_ok(make("flat", op, &flat));
-    spmm_assert_ok(make("node", op, &node));
+    spmm_assert_ok(make("exchange=flat", op, &flat));
+    spmm_assert_ok(make("exchange=node", op, &node));
     f = test_context_stats(flat);
     n = test_context_stats(node);
     assert_string_equal(f.levels, "flat");

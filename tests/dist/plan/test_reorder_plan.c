@@ -25,8 +25,8 @@ static void test_report(void **state)
     spmm_plan_t        *plan;
     spmm_matrix_t      *A;
 
-    A         = shuffled_grid();
-    o.reorder = "affinity";
+    A        = shuffled_grid();
+    o.tuning = "order=affinity";
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
     assert_true(plan->blocks.local.reordering.after.pairs[0] ==
                 plan->blocks.local.pattern.tc.pairs[0]);
@@ -37,7 +37,7 @@ static void test_report(void **state)
     assert_true(stats.reorder_s > 0.0);
     test_context_explains(plan, "reordering affinity: MeanNNZTC");
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.reorder = NULL; /* CPUs do not gain */
+    o.tuning = NULL; /* CPUs do not gain */
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "none");
@@ -68,7 +68,7 @@ static void test_measured(void **state)
     assert_true(plan->blocks.local.pattern.tc.pairs[0] == r->after.pairs[0]);
     assert_null(plan->blocks.local.rival.csr.row_ptr);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.no_autotune = 1;
+    o.tuning = "measure=no";
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
     assert_true(plan->blocks.local.reordering.other_s == 0.0);
     test_context_destroy(&plan, &A, NULL);

@@ -112,8 +112,8 @@ static case_t draw_case(int64_t number)
     c.p.o.partition = NAME(&c, "block", "metis", "ptscotch", "auto", "one");
     c.p.o.transport =
         spmm_test_on_gpu() ? NAME(&c, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
-    c.p.o.schedule = NAME(&c, "merged");
-    c.p.o.reorder  = NAME(&c, "affinity", "sorted");
+    c.p.o.tuning = NAME(&c, "schedule=merged", "order=affinity", "order=sorted",
+                        "schedule=merged,order=affinity", "order=sorted,schedule=merged");
     return c;
 }
 
@@ -268,8 +268,7 @@ static void test_bits(void **state)
         results_t    want;
         int64_t      differ = 0;
 
-        plain.p.o.partition = plain.p.o.transport = NULL;
-        plain.p.o.schedule = plain.p.o.reorder = NULL;
+        plain.p.o.partition = plain.p.o.transport = plain.p.o.tuning = NULL;
         spmm_assert_ok(run(&plain, &group[0], 1, &want));
         for (int p = 1; p <= size; p++) {
             const int64_t count = group[p].ctx == NULL ? 0 : compare(&c, &group[p], 1, &want);

@@ -19,7 +19,7 @@ static void test_bytes(void **state)
         spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
         spmm_plan_t        *plan;
 
-        o.schedule = joined == 0 ? "overlap" : "merged";
+        o.tuning = joined == 0 ? "schedule=overlap" : "schedule=merged";
         spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
         assert_null(plan->blocks.local.csr.values);
         assert_null(plan->blocks.halo.csr.values);
@@ -192,7 +192,7 @@ static void test_choice(void **state)
     spmm_matrix_t      *A;
 
     fixed.deterministic = 1;
-    model.no_autotune   = spmm_test_env.rank == spmm_test_env.size - 1; /* one rank is enough */
+    model.tuning        = "measure=no";
     back.op             = SPMM_OP_T;
     back.layout         = SPMM_LAYOUT_COL;
     spmm_assert_ok(spmm_matrix_generate(ctx, "rmat:scale=9,degree=8", SPMM_R_32F, 1, &A));

@@ -91,13 +91,13 @@ static const walk_t walks[] = {
     {.options = {.engine = NULL}}, /* from arrays */
     {.narrow = true},
     {.blocks = true},
-    {.options = {.schedule = "merged"}},
-    {.options = {.chunks = 4}},
+    {.options = {.tuning = "schedule=merged"}},
+    {.options = {.tuning = "chunks=4"}},
     {.spec    = SHUFFLED,
      .options = {.partition = "auto", .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL}},
     {.spec = "stencil9:nx=6,ny=5", .options = {.layout = SPMM_LAYOUT_COL, .engine = "dmma"}},
-    {.spec = SHUFFLED, .options = {.reorder = "affinity", .engine = "dmma"}},
-    {.spec = SHUFFLED, .options = {.reorder = "affinity", .engine = "dmma", .op = SPMM_OP_T}},
+    {.spec = SHUFFLED, .options = {.tuning = "order=affinity", .engine = "dmma"}},
+    {.spec = SHUFFLED, .options = {.tuning = "order=affinity", .engine = "dmma", .op = SPMM_OP_T}},
     {.spec = SHUFFLED,
      .options =
          {.reproducible = 1, .partition = "block", .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL}},

@@ -13,7 +13,7 @@ bool differs(const walk_t *w, stage_t stage, int which)
 
 walk_t make_walk(int64_t number, bool slow)
 {
-    static const int of[STAGES] = {1, 8, 11, 26, 11, 6, 9};
+    static const int of[STAGES] = {1, 8, 11, 20, 11, 6, 9};
     walk_t           w          = {.number = number, .seed = 3, .slow = slow};
 
     w.stage  = (stage_t)(number % STAGES);
@@ -64,9 +64,10 @@ void differ_matrix(const walk_t *w, arrays_t *a, spmm_type_t *type)
 
 void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
 {
-    static const char *const names[] = {"no such", "", "block", "mpi-device", "bittcf"};
-    const char              *name    = names[w->number / 7 % 5];
-    const bool               even    = w->number % 2 == 0;
+    static const char *const names[]   = {"no such", "", "block", "mpi-device", "bittcf"};
+    static const char *const tunings[] = {"nonsense",   "objective=cut",   "order=sorted", "seed=5",
+                                          "measure=no", "schedule=merged", "chunks=2"};
+    const char              *name      = names[w->number / 7 % 5];
 
     WHERE(0, *n = 0)
     WHERE(1, *n += 1)
@@ -77,24 +78,17 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
     WHERE(6, o->c_type = SPMM_R_32F)
     WHERE(7, o->b_type = SPMM_C_64F)
     WHERE(8, o->partition = name)
-    WHERE(9, o->objective = name)
+    WHERE(9, o->tuning = tunings[w->number / 7 % 7])
     WHERE(10, o->imbalance = 1.5)
     WHERE(11, o->engine = name)
     WHERE(12, o->transport = name)
-    WHERE(13, o->reorder = name)
-    WHERE(14, o->schedule = name)
-    WHERE(14, o->chunks = even ? 0 : 2)
-    WHERE(15, o->executes = even ? 7 : -7)
-    WHERE(16, o->deterministic = 1)
-    WHERE(17, o->exact_nonfinite = 1)
-    WHERE(18, o->reproducible = !o->reproducible)
-    WHERE(19, o->seed = 5)
-    WHERE(20, o->graph = 1)
-    WHERE(21, o->struct_size = 1)
-    WHERE(22, o->no_autotune = 1) /* local, as is the next */
-    if (w->which > 22) {
-        o->profile = 1;
-    }
+    WHERE(13, o->executes = w->number % 2 == 0 ? 7 : -7)
+    WHERE(14, o->deterministic = 1)
+    WHERE(15, o->exact_nonfinite = 1)
+    WHERE(16, o->reproducible = !o->reproducible)
+    WHERE(17, o->graph = 1)
+    WHERE(18, o->struct_size = 1)
+    WHERE(19, o->profile = 1) /* local */
 }
 
 void differ_execute(const walk_t *w, product_t *p)
