@@ -69,8 +69,8 @@ static void check_counts(spmm_op_t op)
     }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
     assert_int_equal(sum, n.between.rows + n.within.rows);
-    test_context_explains(node, "levels node: an exchange is predicted to take ");
-    test_context_explains(flat, "levels flat: node is not asked for");
+    test_context_explains(node, "exchange node: an exchange is predicted to take ");
+    test_context_explains(flat, "exchange flat: node is not asked for");
     test_context_destroy(&flat, NULL, NULL);
     test_context_destroy(&node, NULL, NULL);
 }
