@@ -8,8 +8,7 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "dist.h"
-#include "plan/block/join.h"
-#include "plan/block/split.h"
+#include "plan/blocks/split.h"
 
 /* Row of the gathered B that column c of `needed` is. */
 static int32_t gathered_row(const dist_blocks_t *blocks, int32_t c)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "driver_parse.h"
-#include "plan/tuning_options.h"
+#include "plan/create/tuning_options.h"
 
 void dist_print_help(FILE *out)
 {

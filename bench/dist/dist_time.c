@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "dist.h"
-#include "plan/product/products.h"
+#include "plan/run/products.h"
 #include "tool_common.h"
 
 enum {

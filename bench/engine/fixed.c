@@ -22,9 +22,9 @@
 #include "block.h"
 #include "device/device_cuda.h"
 #include "fixed.h"
-#include "plan/execute.h"
-#include "plan/move.h"
 #include "plan/plan.h"
+#include "plan/run/execute.h"
+#include "plan/run/move.h"
 #include "tool_common.h"
 
 enum { MOST_WIDTHS = 8, SINGLES = 201, ROUNDS = 21, LOOP = 500, BURST = 64, WARMUP = 100 };

@@ -7,9 +7,9 @@
 #include "base/same.h"
 #include "base/scalar.h"
 #include "plan/attention/attention.h"
-#include "plan/execute.h"
+#include "plan/create/buffers.h"
 #include "plan/plan.h"
-#include "plan/product/buffers.h"
+#include "plan/run/execute.h"
 
 enum { ALIGNED = 16 }; /* bytes, of what kernel windows copies */
 

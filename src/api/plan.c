@@ -7,13 +7,13 @@
 #include "base/alloc.h"
 #include "base/same.h"
 #include "base/scalar.h"
-#include "plan/create.h"
-#include "plan/execute.h"
-#include "plan/move.h"
+#include "plan/create/create.h"
 #include "plan/plan.h"
 #include "plan/report/explain.h"
 #include "plan/report/stats.h"
 #include "plan/report/timeline.h"
+#include "plan/run/execute.h"
+#include "plan/run/move.h"
 
 spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *options,
                                spmm_plan_t **plan)

@@ -6,7 +6,7 @@
 #include "api/context.h"
 #include "matrix/matrix.h"
 #include "partition/scale/scale.h"
-#include "plan/tuning_options.h"
+#include "plan/create/tuning_options.h"
 
 enum { MOST_RANKS = 16384 };
 

@@ -5,9 +5,9 @@
 #include "api/blocks.h"
 #include "api/context.h"
 #include "base/same.h"
-#include "plan/execute.h"
+#include "plan/create/buffers.h"
 #include "plan/plan.h"
-#include "plan/product/buffers.h"
+#include "plan/run/execute.h"
 #include "plan/sddmm/softmax.h"
 
 spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,

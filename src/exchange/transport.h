@@ -10,6 +10,7 @@
 
 #include "base/candidate.h"
 #include "device/device.h"
+#include "device/phases.h"
 #include "exchange/halo.h"
 
 /** How nccl-push shares out its work.  All 0 but in benchmarks and tests; the same on all ranks. */
@@ -44,8 +45,6 @@ typedef struct {
         const spmm_event_t *end;
     } waiting;
 } spmm_transport_shared_t;
-
-enum { SPMM_MOST_CHUNKS = 4 }; /**< exchanges of one execute */
 
 /** In place of a step: what this rank was to pass on has not come.  Sent in place of rows that
  *  others wait for, by transports that see steps. */

@@ -16,18 +16,26 @@
 #define SPMM_PLAN_PLAN_H
 
 #include "base/scalar.h"
+#include "device/phases.h"
 #include "matrix/matrix.h"
 #include "partition/layout.h"
 #include "partition/partition.h"
-#include "plan/block/block.h"
-#include "plan/capture.h"
-#include "plan/choose/choose.h"
-#include "plan/marks.h"
-#include "plan/product/edge.h"
-#include "plan/product/rows.h"
-#include "plan/tuning_options.h"
-#include "plan/values/new_values.h"
+#include "plan/blocks/block.h"
+#include "plan/create/choose.h"
+#include "plan/create/tuning_options.h"
+#include "plan/run/capture.h"
+#include "plan/run/products.h"
+#include "plan/run/rows.h"
+#include "plan/update/values.h"
 #include "spmm_dist/plan.h"
+
+/** The part of a plan that says what its last product was. */
+typedef struct {
+    uint64_t last_stream; /**< number of the stream that DONE was recorded on; 0: wait for DONE */
+    bool     in_use;      /**< DONE has been recorded: streams may be at work on the buffers */
+    bool     has_run;     /**< the last execute succeeded: all phases are of it */
+    int64_t  last_n;      /**< columns of the last execute */
+} spmm_plan_timing_t;
 
 struct spmm_plan {
     spmm_env_t              *env; /**< borrowed from the context, as are the next three */
@@ -68,6 +76,7 @@ struct spmm_plan {
     spmm_plan_exchange_t exchange;
     spmm_plan_edge_t     edge;
     spmm_plan_choice_t   choice;
+    spmm_phases_t        phases; /**< events from spmmi_plan_make_buffers() on */
     spmm_plan_timing_t   timing;
     spmm_plan_values_t   values;
 
@@ -129,6 +138,15 @@ static inline bool spmmi_plan_has_one_map(const spmm_plan_t *plan)
 static inline spmm_status_t spmmi_first_failure(spmm_status_t first, spmm_status_t second)
 {
     return first != SPMM_OK ? first : second;
+}
+
+/** Where the rows of an operand live: the rows of A or its columns, by op. */
+static inline const spmm_layout_map_t *spmmi_plan_map(const spmm_plan_t *plan,
+                                                      spmm_operand_t     operand)
+{
+    const bool columns = (operand == SPMM_OPERAND_B) == (plan->op == SPMM_OP_N);
+
+    return columns ? &plan->cols : &plan->rows;
 }
 
 #endif /* SPMM_PLAN_PLAN_H */

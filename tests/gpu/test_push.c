@@ -9,7 +9,7 @@
 #include "gpu_test.h"
 #include "pair_matrix.h"
 #include "plan/plan.h"
-#include "plan/product/wait.h"
+#include "plan/run/overlap.h"
 #include "test_context.h"
 
 enum { ROWS = 700, CUT_ROWS = 1500, N = 20, LD = 24, BATCH = 25, FULL = 5000 };

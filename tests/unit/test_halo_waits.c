@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "plan/plan.h"
-#include "plan/product/wait.h"
+#include "plan/run/overlap.h"
 #include "test_main.h"
 
 enum { STREAMS = 3, N = 8 };
@@ -78,19 +78,19 @@ static spmm_plan_t plan_of(int which)
 {
     spmm_plan_t plan = {.device = &device, .shared = &shared, .n = N, .op = SPMM_OP_N};
 
-    plan.layout                              = SPMM_LAYOUT_ROW;
-    plan.ab_type                             = SPMM_R_32F;
-    plan.exchange.transport                  = &tells;
-    plan.exchange.state                      = &place[which][0];
-    plan.exchange.halo_rows                  = &place[which][1];
-    plan.exchange.peer_rows                  = &place[which][1];
-    plan.exchange.halo.recv_ptr              = recv_ptr;
-    plan.exchange.halo.n_recv_peers          = 1;
-    plan.blocks.halo.nnz                     = 100;
-    plan.blocks.halo.engine                  = &can_wait;
-    plan.blocks.local.engine                 = &can_wait;
-    plan.sent_size                           = 4;
-    plan.timing.marks[0].tie[SPMM_MARK_DONE] = (spmm_event_t *)(void *)&place[which][2];
+    plan.layout                                 = SPMM_LAYOUT_ROW;
+    plan.ab_type                                = SPMM_R_32F;
+    plan.exchange.transport                     = &tells;
+    plan.exchange.state                         = &place[which][0];
+    plan.exchange.halo_rows                     = &place[which][1];
+    plan.exchange.peer_rows                     = &place[which][1];
+    plan.exchange.halo.recv_ptr                 = recv_ptr;
+    plan.exchange.halo.n_recv_peers             = 1;
+    plan.blocks.halo.nnz                        = 100;
+    plan.blocks.halo.engine                     = &can_wait;
+    plan.blocks.local.engine                    = &can_wait;
+    plan.sent_size                              = 4;
+    plan.phases.events[0].sync[SPMM_PHASE_DONE] = (spmm_event_t *)(void *)&place[which][2];
     return plan;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/scalar.h"
 #include "driver_parse.h"
-#include "plan/tuning_options.h"
+#include "plan/create/tuning_options.h"
 
 static int usage(driver_job_t *job, const char *option, const char *text)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/tuning_options.h"
+#include "plan/create/tuning_options.h"
 
 int driver_parse_word(driver_job_t *job, const char *option, const char *text,
                       const tool_word_t *words, int *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_options.h"
-#include "plan/tuning_options.h"
+#include "plan/create/tuning_options.h"
 
 static const char help_input[] =
     "Usage: mpirun -n RANKS spmm_dist --matrix FILE [option...]\n"

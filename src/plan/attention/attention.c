@@ -11,9 +11,10 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "matrix/transpose.h"
-#include "plan/create.h"
+#include "plan/create/buffers.h"
+#include "plan/create/create.h"
 #include "plan/plan.h"
-#include "plan/product/buffers.h"
+#include "plan/run/execute.h"
 
 /* Elements of the mask's type that a row of stats takes. */
 static int64_t stats_width(spmm_type_t type, int64_t heads)
@@ -36,7 +37,7 @@ static spmm_status_t make_local(spmm_attention_side_t *side, const spmm_attentio
 {
     SPMM_TRY(make_block(side->base, &side->base->blocks.local, what, &side->local));
     SPMM_TRY(make_block(side->base, &side->base->blocks.halo, what, &side->halo));
-    SPMM_TRY(spmmi_plan_make_marks(side->base, SPMM_ATTENTION_OPERANDS));
+    SPMM_TRY(spmmi_phases_create(&side->base->phases, SPMM_ATTENTION_OPERANDS));
     return spmmi_plan_make_rows(side->base, SPMM_BLOCKSET_SPLIT);
 }
 
@@ -223,7 +224,7 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
     filled.stats = plan->stats;
     /* The last gradients, on whatever stream, may be at work on them. */
     if (turned->timing.in_use) {
-        status = spmmi_plan_wait(turned, 0, SPMM_MARK_DONE, stream);
+        status = spmmi_phase_wait(&turned->phases, 0, SPMM_PHASE_DONE, stream);
     }
     if (status == SPMM_OK) {
         status = spmmi_attender_stats(plan->mask.base->device, &filled, stream);
@@ -232,7 +233,7 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
         spmmi_first_failure(status, spmmi_attention_side_run(&plan->mask, to_q, 2, &query, stream));
     status =
         spmmi_first_failure(status, spmmi_attention_side_run(&plan->turned, to_k, 3, &key, stream));
-    ended                 = spmmi_plan_mark(turned, 0, SPMM_MARK_DONE, stream);
+    ended                 = spmmi_phase_record(&turned->phases, 0, SPMM_PHASE_DONE, stream);
     turned->timing.in_use = turned->timing.in_use || ended == SPMM_OK;
     return spmmi_first_failure(status, ended);
 }

@@ -50,7 +50,7 @@ static spmm_status_t run_overlapped(spmm_attention_side_t *side, spmm_attention_
     spmm_status_t status = SPMM_OK;
 
     cut(base, operand, count, slice);
-    SPMM_TRY(spmmi_plan_wait(base, 0, SPMM_MARK_START, comm));
+    SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_START, comm));
     for (int c = 0; c < count; c++) {
         const spmm_operands_t x = operands_of(base, &operand[c], &slice[c], stream);
 
@@ -61,8 +61,8 @@ static spmm_status_t run_overlapped(spmm_attention_side_t *side, spmm_attention_
         SPMM_TRY(spmmi_plan_end_rows(base, &x, &slice[c], comm));
     }
     /* Also where the local block failed: the operands are the caller's again behind this. */
-    status =
-        spmmi_first_failure(status, spmmi_plan_wait(base, count - 1, SPMM_MARK_EXCHANGED, stream));
+    status = spmmi_first_failure(
+        status, spmmi_phase_wait(&base->phases, count - 1, SPMM_PHASE_EXCHANGED, stream));
     SPMM_TRY(status);
     return work->run(&side->halo, work->args, operand, stream);
 }
@@ -78,11 +78,11 @@ static spmm_status_t run(spmm_attention_side_t *side, spmm_attention_operand_t *
     }
     /* The buffers belong to the last pass until it is done, on whatever stream that was. */
     if (base->timing.in_use) {
-        SPMM_TRY(spmmi_plan_wait(base, 0, SPMM_MARK_DONE, stream));
+        SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_DONE, stream));
     }
-    SPMM_TRY(spmmi_plan_mark(base, 0, SPMM_MARK_START, stream));
+    SPMM_TRY(spmmi_phase_record(&base->phases, 0, SPMM_PHASE_START, stream));
     status              = run_overlapped(side, operand, count, work, stream);
-    ended               = spmmi_plan_mark(base, 0, SPMM_MARK_DONE, stream);
+    ended               = spmmi_phase_record(&base->phases, 0, SPMM_PHASE_DONE, stream);
     base->timing.in_use = base->timing.in_use || ended == SPMM_OK;
     return spmmi_first_failure(status, ended);
 }

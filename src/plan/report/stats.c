@@ -4,11 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/block/blockset.h"
-#include "plan/execute.h"
-#include "plan/move.h"
+#include "plan/blocks/block.h"
+#include "plan/create/buffers.h"
 #include "plan/plan.h"
-#include "plan/product/buffers.h"
+#include "plan/run/execute.h"
 
 /* What contiguous blocks of rows would make travel: the yardstick of every other partition. */
 static spmm_status_t score_block(spmm_plan_t *plan)
@@ -225,13 +224,14 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
 }
 
 /* Add the time between two marks of a slice. */
-static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_mark_t from,
-                                 spmm_mark_t to, double *seconds)
+static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_phase_t from,
+                                 spmm_phase_t to, double *seconds)
 {
     double more = 0.0;
 
-    SPMM_TRY(plan->device->ops->event_elapsed(plan->device, spmmi_plan_event(plan, slice, from),
-                                              spmmi_plan_event(plan, slice, to), &more));
+    SPMM_TRY(plan->device->ops->event_elapsed(plan->device,
+                                              spmmi_phase_event(&plan->phases, slice, from),
+                                              spmmi_phase_event(&plan->phases, slice, to), &more));
     *seconds += more;
     return SPMM_OK;
 }
@@ -240,14 +240,15 @@ static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_mark_t
  * CPU to be done: that time is not the exchange's. */
 static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_stats_t *stats)
 {
-    SPMM_TRY(add_between(plan, c, SPMM_MARK_PACKED, SPMM_MARK_BEGUN, &stats->exchange_s));
-    SPMM_TRY(add_between(plan, c, SPMM_MARK_ENDING, SPMM_MARK_EXCHANGED, &stats->exchange_s));
+    SPMM_TRY(add_between(plan, c, SPMM_PHASE_PACKED, SPMM_PHASE_BEGUN, &stats->exchange_s));
+    SPMM_TRY(add_between(plan, c, SPMM_PHASE_ENDING, SPMM_PHASE_EXCHANGED, &stats->exchange_s));
     if (plan->op == SPMM_OP_N) {
-        SPMM_TRY(add_between(plan, c, SPMM_MARK_PACK, SPMM_MARK_PACKED, &stats->pack_s));
+        SPMM_TRY(add_between(plan, c, SPMM_PHASE_PACK, SPMM_PHASE_PACKED, &stats->pack_s));
     } else { /* the sum of received rows stands for packing */
-        SPMM_TRY(add_between(plan, c, SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO, &stats->pack_s));
+        SPMM_TRY(
+            add_between(plan, c, SPMM_PHASE_UNPACK_FROM, SPMM_PHASE_UNPACK_TO, &stats->pack_s));
     }
-    return add_between(plan, c, SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO, &stats->halo_s);
+    return add_between(plan, c, SPMM_PHASE_HALO_FROM, SPMM_PHASE_HALO_TO, &stats->halo_s);
 }
 
 spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
@@ -262,13 +263,13 @@ spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_
         return SPMM_OK;
     }
     stats->pack_s = stats->exchange_s = stats->local_s = stats->halo_s = stats->total_s = 0.0;
-    count = spmmi_plan_runs_alone(plan)
+    count = plan->exchange.alone
                 ? 0
                 : spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.chunks, slice);
     for (int c = 0; c < count; c++) {
         SPMM_TRY(measure_slice(plan, c, stats));
     }
-    SPMM_TRY(add_between(plan, 0, SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, &stats->local_s));
-    SPMM_TRY(add_between(plan, 0, SPMM_MARK_START, SPMM_MARK_DONE, &stats->total_s));
+    SPMM_TRY(add_between(plan, 0, SPMM_PHASE_LOCAL_FROM, SPMM_PHASE_LOCAL_TO, &stats->local_s));
+    SPMM_TRY(add_between(plan, 0, SPMM_PHASE_START, SPMM_PHASE_DONE, &stats->total_s));
     return SPMM_OK;
 }

@@ -5,37 +5,37 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 
-#include "plan/execute.h"
 #include "plan/plan.h"
+#include "plan/run/execute.h"
 
 /* Between posting and waiting, a host transport lets the local block run: two spans of exchange. */
 static const struct {
-    const char *phase;
-    spmm_mark_t from, to;
+    const char  *phase;
+    spmm_phase_t from, to;
 } of_slice[] = {
-    {"pack", SPMM_MARK_PACK, SPMM_MARK_PACKED},
-    {"exchange", SPMM_MARK_PACKED, SPMM_MARK_BEGUN},
-    {"exchange", SPMM_MARK_ENDING, SPMM_MARK_EXCHANGED},
-    {"halo", SPMM_MARK_HALO_FROM, SPMM_MARK_HALO_TO},
-    {"pack", SPMM_MARK_UNPACK_FROM, SPMM_MARK_UNPACK_TO},
+    {"pack", SPMM_PHASE_PACK, SPMM_PHASE_PACKED},
+    {"exchange", SPMM_PHASE_PACKED, SPMM_PHASE_BEGUN},
+    {"exchange", SPMM_PHASE_ENDING, SPMM_PHASE_EXCHANGED},
+    {"halo", SPMM_PHASE_HALO_FROM, SPMM_PHASE_HALO_TO},
+    {"pack", SPMM_PHASE_UNPACK_FROM, SPMM_PHASE_UNPACK_TO},
 };
 enum { SPANS_OF_SLICE = 5 };
 _Static_assert(sizeof of_slice / sizeof of_slice[0] == SPANS_OF_SLICE, "one span for each");
 _Static_assert(SPANS_OF_SLICE *SPMM_MOST_CHUNKS + 1 <= SPMM_MOST_SPANS, "room for all spans");
 
 static spmm_status_t add_span(const spmm_plan_t *plan, int slice, const char *phase,
-                              spmm_mark_t from, spmm_mark_t to, spmm_span_t *spans, int *count)
+                              spmm_phase_t from, spmm_phase_t to, spmm_span_t *spans, int *count)
 {
     const spmm_device_t *device = plan->device;
-    spmm_event_t *const  start  = spmmi_plan_event(plan, 0, SPMM_MARK_START);
+    spmm_event_t *const  start  = spmmi_phase_event(&plan->phases, 0, SPMM_PHASE_START);
     spmm_span_t         *span   = &spans[*count];
 
     span->phase = phase;
     span->chunk = slice;
-    SPMM_TRY(device->ops->event_elapsed(device, start, spmmi_plan_event(plan, slice, from),
-                                        &span->from_s));
-    SPMM_TRY(
-        device->ops->event_elapsed(device, start, spmmi_plan_event(plan, slice, to), &span->to_s));
+    SPMM_TRY(device->ops->event_elapsed(
+        device, start, spmmi_phase_event(&plan->phases, slice, from), &span->from_s));
+    SPMM_TRY(device->ops->event_elapsed(device, start, spmmi_phase_event(&plan->phases, slice, to),
+                                        &span->to_s));
     ++*count;
     return SPMM_OK;
 }
@@ -43,9 +43,9 @@ static spmm_status_t add_span(const spmm_plan_t *plan, int slice, const char *ph
 /* op N has marks of packing, op T of adding up what was received. */
 static bool has_marks(const spmm_plan_t *plan, int k)
 {
-    return of_slice[k].from == SPMM_MARK_PACK          ? plan->op == SPMM_OP_N
-           : of_slice[k].from == SPMM_MARK_UNPACK_FROM ? plan->op == SPMM_OP_T
-                                                       : true;
+    return of_slice[k].from == SPMM_PHASE_PACK          ? plan->op == SPMM_OP_N
+           : of_slice[k].from == SPMM_PHASE_UNPACK_FROM ? plan->op == SPMM_OP_T
+                                                        : true;
 }
 
 spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int *count)
@@ -57,10 +57,10 @@ spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int 
     if (!plan->profile || !plan->timing.has_run) {
         return SPMM_OK;
     }
-    if (!spmmi_plan_runs_alone(plan)) {
+    if (!plan->exchange.alone) {
         slices = spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.chunks, slice);
     }
-    SPMM_TRY(add_span(plan, 0, "local", SPMM_MARK_LOCAL_FROM, SPMM_MARK_LOCAL_TO, spans, count));
+    SPMM_TRY(add_span(plan, 0, "local", SPMM_PHASE_LOCAL_FROM, SPMM_PHASE_LOCAL_TO, spans, count));
     for (int c = 0; c < slices; c++) {
         for (int k = 0; k < SPANS_OF_SLICE; k++) {
             if (has_marks(plan, k)) {

@@ -9,9 +9,9 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "plan/create.h"
+#include "plan/create/buffers.h"
+#include "plan/create/create.h"
 #include "plan/plan.h"
-#include "plan/product/buffers.h"
 
 /* Where results go: the caller's order of values.  NULL: entries stand there already. */
 static spmm_status_t places_of(const spmm_plan_t *base, const spmm_block_t *block, int64_t **place)
@@ -146,12 +146,13 @@ static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_ar
     const spmm_slice_t    all  = {.n = args->k, .halo = base->exchange.halo_rows};
     spmm_status_t         work;
 
-    SPMM_TRY(spmmi_plan_wait(base, 0, SPMM_MARK_START, base->exchange.comm_stream));
+    SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_START, base->exchange.comm_stream));
     SPMM_TRY(spmmi_plan_begin_rows(base, &y, &all, base->exchange.comm_stream));
     work = spmmi_sampler_run(&plan->local, args, stream);
     SPMM_TRY(spmmi_plan_end_rows(base, &y, &all, base->exchange.comm_stream));
     /* Also where the local block failed: Y is the caller's again behind this. */
-    work = spmmi_first_failure(work, spmmi_plan_wait(base, 0, SPMM_MARK_EXCHANGED, stream));
+    work =
+        spmmi_first_failure(work, spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_EXCHANGED, stream));
     SPMM_TRY(work);
     return run_halo(plan, args, base->exchange.halo_rows, stream);
 }
@@ -168,11 +169,11 @@ static spmm_status_t run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
     }
     /* The buffers belong to the last product until it is done, on whatever stream that was. */
     if (base->timing.in_use) {
-        SPMM_TRY(spmmi_plan_wait(base, 0, SPMM_MARK_DONE, stream));
+        SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_DONE, stream));
     }
-    SPMM_TRY(spmmi_plan_mark(base, 0, SPMM_MARK_START, stream));
+    SPMM_TRY(spmmi_phase_record(&base->phases, 0, SPMM_PHASE_START, stream));
     status              = run_overlapped(plan, args, stream);
-    ended               = spmmi_plan_mark(base, 0, SPMM_MARK_DONE, stream);
+    ended               = spmmi_phase_record(&base->phases, 0, SPMM_PHASE_DONE, stream);
     base->timing.in_use = base->timing.in_use || ended == SPMM_OK;
     return spmmi_first_failure(status, ended);
 }

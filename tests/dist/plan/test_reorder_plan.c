@@ -5,7 +5,7 @@
  *  they say, and when it pays.  Products are those of test_plan.c. */
 #include <math.h>
 
-#include "plan/block/gain.h"
+#include "plan/blocks/order.h"
 #include "plan/plan.h"
 #include "plan_case.h"
 

@@ -4,9 +4,9 @@
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
 #include "plan_case.h"
 
-#include "plan/choose/predict.h"
+#include "plan/create/buffers.h"
+#include "plan/create/schedule_predict.h"
 #include "plan/plan.h"
-#include "plan/product/buffers.h"
 
 /* One format is held, not both. */
 static void test_bytes(void **state)

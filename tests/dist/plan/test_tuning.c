@@ -4,8 +4,8 @@
 #include "test_context.h"
 
 #include "partition/reorder/reorder.h"
+#include "plan/create/tuning_options.h"
 #include "plan/plan.h"
-#include "plan/tuning_options.h"
 
 static spmm_context_t *ctx;
 static spmm_matrix_t  *A;

@@ -49,7 +49,7 @@ static void note(char what)
 static spmm_status_t noted_record(const spmm_device_t *device, spmm_event_t *event,
                                   spmm_stream_t stream)
 {
-    if (event == plan->timing.marks[0].tie[SPMM_MARK_DONE]) {
+    if (event == plan->phases.events[0].sync[SPMM_PHASE_DONE]) {
         note('d');
     }
     return real_device->event_record(device, event, stream);
@@ -58,7 +58,7 @@ static spmm_status_t noted_record(const spmm_device_t *device, spmm_event_t *eve
 static spmm_status_t noted_wait(const spmm_device_t *device, spmm_stream_t stream,
                                 const spmm_event_t *event)
 {
-    if (event == plan->timing.marks[0].tie[SPMM_MARK_DONE]) {
+    if (event == plan->phases.events[0].sync[SPMM_PHASE_DONE]) {
         note('w');
     }
     return real_device->stream_wait(device, stream, event);

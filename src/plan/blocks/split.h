@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file split.h  From this rank's rows of A to its local and its halo block. */
+#ifndef SPMM_PLAN_SPLIT_H
+#define SPMM_PLAN_SPLIT_H
+
+#include "plan/blocks/block.h"
+#include "spmm_dist/plan.h"
+
+/** Fill csr and source of both blocks, plan->blocks.need and the halo plan.  Collective, agreed. */
+spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
+
+/** block->csr and ->source = entries of both blocks; columns of the halo block follow the own ones,
+ *  in the order of the halo rows.  Local. */
+spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block);
+
+#endif /* SPMM_PLAN_SPLIT_H */

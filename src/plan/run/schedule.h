@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file schedule.h
+ *  A schedule is one order of the parts of a product: packing, exchange, and passes over C.  Add
+ *  one by writing its spmm_schedule_t in a file of its own and one line in schedule_list.h.
+ */
+#ifndef SPMM_PLAN_SCHEDULE_H
+#define SPMM_PLAN_SCHEDULE_H
+
+#include "operands.h"
+#include "plan/blocks/block.h"
+
+typedef struct spmm_schedule spmm_schedule_t;
+struct spmm_schedule {
+    const char     *name; /**< stable, user-visible: "overlap" */
+    spmm_blockset_t blockset;
+    bool            cuts;    /**< it may cut the columns of B into chunks */
+    bool            in_line; /**< all may be on the user stream, as plan/run/wait.h says */
+
+    /** May it run this plan?  By facts that are equal on all ranks.  NULL: it may; else why not,
+     *  static: the end of a sentence that starts with the schedule's name.  A NULL function: it
+     *  runs all plans. */
+    const char *(*refuse)(const spmm_plan_t *plan);
+    /** Enqueue one product between marks START and DONE; everything is joined to x->stream.  An
+     *  exchange that peers wait for is made also where a product of this rank failed. */
+    spmm_status_t (*run)(spmm_plan_t *plan, const spmm_operands_t *x);
+};
+
+/** @p name: of one that there is. */
+const spmm_schedule_t *spmmi_schedule_find(const char *name);
+
+#endif /* SPMM_PLAN_SCHEDULE_H */
