@@ -203,8 +203,8 @@ def two_gpus():
         found = rows("two_gpus.tsv", type=kind, N=n)
         lines.append([title, len(found), both(values(found, "efficiency")),
                       mean(r["efficiency"] for r in found if r["T1_us"] >= 100),
-                      *(both(r[rival] / r["T2_us"] for r in found)
-                        for rival in ("needed_us", "in_place_us", "allgather_us"))])
+                      *(both(r[candidate] / r["T2_us"] for r in found)
+                        for candidate in ("needed_us", "in_place_us", "allgather_us"))])
     return grid(["type, N", "products", "efficiency", "where T1 >= 100 us", "needed rows",
                  "in place", "allgather"], lines)
 

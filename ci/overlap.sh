@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How much of the exchange hides behind the local block where both are short: stencils whose halo is
-# 8 to 64 KiB from rank to rank, on all GPUs of one node (2 or 4), by transports nccl-push and nccl.
-# About half a minute; the build must exist.  bench/README.md says what the columns are.
+# How much of the exchange hides behind the diagonal block where both are short: stencils whose halo
+# is 8 to 64 KiB from rank to rank, on all GPUs of one node (2 or 4), by transports nccl-push and
+# nccl.  About half a minute; the build must exist.  bench/README.md says what the columns are.
 #
 #     ci/overlap.sh [OUTPUT.tsv]     rows of bench_dist; default overlap.tsv in the folder of builds
 #

@@ -28,7 +28,7 @@ static void print_phase(int rank, int size, const char *name, double seconds)
 static void print_ranks(int rank, int size, const spmm_plan_stats_t *stats)
 {
     double  mine[4] = {(double)stats->nnz_local, (double)stats->nnz_halo, (double)stats->halo_rows,
-                       (double)stats->mirror_rows};
+                       (double)stats->send_rows};
     double *all     = allocate((int64_t)4 * size, sizeof *all);
 
     MPI_Gather(mine, 4, MPI_DOUBLE, all, 4, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -44,7 +44,7 @@ static void print_ranks(int rank, int size, const spmm_plan_stats_t *stats)
 static int consistent(const spmm_plan_stats_t *stats, int64_t nnz)
 {
     double sum[4] = {(double)(stats->nnz_local + stats->nnz_halo), (double)stats->halo_rows,
-                     (double)stats->mirror_rows, isfinite(stats->total_s) ? 0.0 : 1.0};
+                     (double)stats->send_rows, isfinite(stats->total_s) ? 0.0 : 1.0};
 
     reduce_all(sum, 4, MPI_SUM);
     return sum[0] == (double)nnz && sum[1] == (double)stats->halo_rows_total && sum[2] == sum[1] &&

@@ -40,7 +40,7 @@ typedef enum {
     SPMM_FOLLOWS_LAST, /**< when the last kernel has ended; launched early where it waits itself */
     /** Beside the last kernel, which began when all in front of it had ended, says when the next
      *  may begin, and writes nothing that this product reads or writes. */
-    SPMM_FOLLOWS_BESIDE,
+    SPMM_FOLLOWS_CONCURRENT,
     /** When all has ended, also what the last kernel ran beside: launched in the order of the
      *  stream, which the launch of the last one left for itself alone. */
     SPMM_FOLLOWS_ALL

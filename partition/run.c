@@ -313,10 +313,10 @@ spmm_status_t spmmi_partition_score(const spmm_matrix_t *A, const spmm_partition
                                     const spmm_nodes_t *nodes, spmm_partition_score_t *score)
 {
     spmm_env_t      *env       = A->env;
-    const int        n_nodes   = spmmi_nodes_have_levels(nodes) ? nodes->count : 0;
+    const int        n_nodes   = spmmi_nodes_are_grouped(nodes) ? nodes->count : 0;
     const int        n_counts  = 2 * env->size + 2 * n_nodes;
     spmm_consumers_t consumers = {0};
-    int64_t *count; /* [n_counts]: entries, halo rows; out, in of nodes; and scratch [n_nodes] */
+    int64_t *count; /* [n_counts]: entries, ghost rows; out, in of nodes; and scratch [n_nodes] */
     int64_t *out;
     spmm_status_t status = SPMM_OK;
 

@@ -119,7 +119,7 @@ static int finish_row(const dist_case_t *c, spmm_plan_t *plan, dist_row_t *row,
     row->halo_rows_max = s->halo_rows_max;
     dist_check(c, plan, row);
     if (own_ms != NULL && !row->passed) {
-        *own_ms = NAN; /* no yardstick */
+        *own_ms = NAN; /* no baseline */
     }
     dist_print_row(c->bench, row, base_ms);
     return row->passed ? DRIVER_GOOD : DRIVER_UNVERIFIED;

@@ -44,10 +44,11 @@ typedef struct {
 typedef struct {
     double total_ms, loop_ms; /**< between events; wall time of a loop, a product */
     double pack_ms, exchange_ms, local_ms, halo_ms;
-    double overlap;                  /**< mean over ranks */
-    double comm_ms, own_ms, rest_ms; /**< exchange, local and halo block in a row, without marks */
-    double spread;                   /**< largest over mean local_ms of the ranks */
-    double host_ms;                  /**< in which spmm_execute() returns */
+    double overlap; /**< mean over ranks */
+    double comm_ms, own_ms,
+        rest_ms;    /**< exchange, local and off-diagonal block in a row, without marks */
+    double spread;  /**< largest over mean local_ms of the ranks */
+    double host_ms; /**< in which spmm_execute() returns */
 } dist_times_t;
 
 /** A row of the table. */
@@ -81,7 +82,7 @@ double dist_time_loop(const dist_bench_t *b, dist_run_t run, void *self);
  *  products in a row, with the host ahead.  Collective. */
 void dist_time_phases(const dist_case_t *c, spmm_plan_t *plan, dist_run_t run, void *self,
                       dist_times_t *own);
-/** own->overlap: the hidden share of the shorter of exchange and local block, each timed on its
+/** own->overlap: the hidden share of the shorter of exchange and diagonal block, each timed on its
  *  own, on this rank; NaN where the columns of B travel in chunks, or both blocks are one.  After
  *  own->total_ms. Collective. */
 void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *own);
@@ -109,7 +110,7 @@ void dist_base_destroy(dist_base_t *base);
 
 typedef struct {
     spmm_plan_t parts;  /**< local, remote and halo alone are its own */
-    spmm_csr_t  needed; /**< columns: own rows of B, then halo rows */
+    spmm_csr_t  needed; /**< columns: own rows of B, then ghost rows */
     spmm_csr_t  all;    /**< columns: rows of B of all ranks, each padded to stride; empty on one */
     int64_t     stride; /**< most rows of B on a rank */
 } dist_blocks_t;

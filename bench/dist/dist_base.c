@@ -7,7 +7,7 @@
  *                   cusparseSpMM
  *  needed           pack, one group of ncclSend and ncclRecv of the rows that are needed, own rows
  *                   of B copied before the received ones, one cusparseSpMM
- *  needed-in-place  the same without the copy: for a program that keeps B with room for halo rows
+ *  needed-in-place  the same without the copy: for a program that keeps B with room for ghost rows
  *
  *  cuSPARSE runs as engine cusparse does: the fastest of its CSR algorithms, measured,
  *  preprocessed.
@@ -27,8 +27,8 @@ struct dist_base {
     dist_blocks_t            blocks;
     void                    *all, *needed; /**< formats of cusparse */
     void                    *B_all;        /**< device [size x stride, n] */
-    void                    *B_needed;     /**< device [own + halo rows, n] */
-    void                    *mirror;       /**< device [send rows, n] */
+    void                    *B_needed;     /**< device [own + ghost rows, n] */
+    void                    *send_rows;    /**< device [send rows, n] */
     int32_t                 *send_row;     /**< device */
     size_t                   row_bytes;
     int                      now;   /**< the baseline being timed */
@@ -81,8 +81,8 @@ dist_base_t *dist_base_create(const dist_case_t *c, const spmm_plan_t *plan)
     base->B_needed = take(b, c->b_rows + n_halo, base->row_bytes);
     if (b->job.size > 1) {
         build(base, &base->blocks.all, &base->all);
-        base->B_all  = take(b, base->blocks.stride * b->job.size, base->row_bytes);
-        base->mirror = take(b, n_send, base->row_bytes);
+        base->B_all     = take(b, base->blocks.stride * b->job.size, base->row_bytes);
+        base->send_rows = take(b, n_send, base->row_bytes);
         dist_must(b,
                   spmmi_device_upload(&b->ctx->device, halo->send_row,
                                       (size_t)n_send * sizeof *halo->send_row, &list),
@@ -108,7 +108,7 @@ void dist_base_destroy(dist_base_t *base)
     base->cusparse->destroy(base->needed);
     device->ops->release(device, base->B_all);
     device->ops->release(device, base->B_needed);
-    device->ops->release(device, base->mirror);
+    device->ops->release(device, base->send_rows);
     device->ops->release(device, base->send_row);
     dist_blocks_free(&base->blocks);
     free(base);
@@ -157,7 +157,7 @@ static void send_needed(const dist_base_t *base)
                                      .n_rows     = spmmi_halo_send_rows(h),
                                      .n          = base->c->n,
                                      .elem_size  = spmm_type_size(base->c->info.type),
-                                     .dst        = base->mirror};
+                                     .dst        = base->send_rows};
 
     if (args.n_rows > 0) {
         dist_must(b, b->ctx->device.ops->gather_rows(&b->ctx->device, &args, b->stream), "packing");
@@ -165,7 +165,7 @@ static void send_needed(const dist_base_t *base)
     dist_must_nccl(b, ncclGroupStart(), "ncclGroupStart");
     for (int p = 0; p < h->n_send_peers; p++) {
         dist_must_nccl(b,
-                       ncclSend((char *)base->mirror + (size_t)h->send_ptr[p] * size,
+                       ncclSend((char *)base->send_rows + (size_t)h->send_ptr[p] * size,
                                 (size_t)(h->send_ptr[p + 1] - h->send_ptr[p]) * size, ncclInt8,
                                 h->send_peer[p], b->nccl, b->stream),
                        "ncclSend");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file dist_blocks.c
  *  The rows of a rank as one CSR block, in the two numberings of columns that a program without
- *  separate local and halo blocks would use.
+ *  separate local and off-diagonal blocks would use.
  */
 #include <string.h>
 
@@ -124,8 +124,8 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
                   "a baseline");
         renumber(blocks);
     }
-    spmmi_csr_free(&parts->blocks.local.csr);
-    spmmi_csr_free(&parts->blocks.halo.csr);
+    spmmi_csr_free(&parts->blocks.diagonal.csr);
+    spmmi_csr_free(&parts->blocks.off_diagonal.csr);
     spmmi_free(parts->blocks.need);
     parts->blocks.need = NULL;
 }
@@ -134,7 +134,7 @@ void dist_blocks_free(dist_blocks_t *blocks)
 {
     spmmi_csr_free(&blocks->needed);
     spmmi_csr_free(&blocks->all);
-    spmmi_free_all(blocks->parts.blocks.local.source, blocks->parts.blocks.halo.source);
+    spmmi_free_all(blocks->parts.blocks.diagonal.source, blocks->parts.blocks.off_diagonal.source);
     spmmi_halo_free(&blocks->parts.exchange.halo);
     if (!spmmi_plan_has_one_map(&blocks->parts)) {
         spmmi_layout_map_free(&blocks->parts.cols);

@@ -193,14 +193,14 @@ static void run_local(void *self)
 {
     parts_t *p = self;
 
-    dist_must(p->b, spmmi_plan_run_local(p->plan, &p->x), "the local block");
+    dist_must(p->b, spmmi_plan_run_diagonal(p->plan, &p->x), "the diagonal block");
 }
 
 static void run_halo(void *self)
 {
     parts_t *p = self;
 
-    dist_must(p->b, spmmi_plan_run_halo(p->plan, &p->x, &p->all), "the halo block");
+    dist_must(p->b, spmmi_plan_run_off_diagonal(p->plan, &p->x, &p->all), "the off-diagonal block");
 }
 
 /* Marks around a kernel of 10 us take longer than what is to be seen: parts are timed in a row. */
@@ -219,12 +219,11 @@ void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *ow
                                       .C       = c->C,
                                       .ldc     = c->n,
                                       .stream  = b->stream},
-                             .all  = {.n = c->n, .halo = plan->exchange.halo_rows}};
+                             .all  = {.n = c->n, .halo = plan->exchange.ghost_rows}};
     double              comm, local, halo, shorter;
 
     own->overlap = own->comm_ms = own->own_ms = own->rest_ms = NAN;
-    if (!plan->choice.travels || plan->choice.schedule->blockset != SPMM_BLOCKSET_SPLIT ||
-        plan->stats.chunks != 1) {
+    if (!plan->choice.travels || plan->choice.schedule->merges || plan->stats.chunks != 1) {
         return;
     }
     comm         = dist_time_own(b, run_exchange, &p);

@@ -88,11 +88,11 @@ static spmm_status_t number(void *self)
     return b->device->ops->stream_id(b->device, b->stream, &id) ? SPMM_OK : SPMM_ERR_INTERNAL;
 }
 
-/* The local block, as the plan multiplies it. */
+/* The diagonal block, as the plan multiplies it. */
 static spmm_status_t multiply(void *self)
 {
     bench_t              *b     = self;
-    const spmm_block_t   *local = &b->plan->blocks.local;
+    const spmm_block_t   *local = &b->plan->blocks.diagonal;
     const spmm_operands_t x     = {.n       = b->n,
                                    .alpha   = {.re = 1.0},
                                    .B       = b->B,

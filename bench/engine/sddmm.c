@@ -102,7 +102,7 @@ static cudaDataType data_type(spmm_type_t type)
                                 : CUDA_R_16BF;
 }
 
-static cusparseStatus_t describe(const operands_t *x, int turned, cusparse_t *c)
+static cusparseStatus_t describe(const operands_t *x, int transposed, cusparse_t *c)
 {
     const cudaDataType type = data_type(x->type);
     cusparseStatus_t   code = cusparseCreate(&c->handle);
@@ -117,23 +117,23 @@ static cusparseStatus_t describe(const operands_t *x, int turned, cusparse_t *c)
     }
     if (code == CUSPARSE_STATUS_SUCCESS) {
         code =
-            turned
+            transposed
                 ? cusparseCreateDnMat(&c->b, x->cols, x->k, x->k, x->Y, type, CUSPARSE_ORDER_ROW)
                 : cusparseCreateDnMat(&c->b, x->k, x->cols, x->k, x->Y, type, CUSPARSE_ORDER_COL);
     }
     return code;
 }
 
-/* @p turned: Y^T as the transpose of a row-major Y; else as it lies, column-major. */
-static cusparseStatus_t cusparse_open(const operands_t *x, int turned, cusparse_t *c)
+/* @p transposed: Y^T as the transpose of a row-major Y; else as it lies, column-major. */
+static cusparseStatus_t cusparse_open(const operands_t *x, int transposed, cusparse_t *c)
 {
     size_t           bytes = 0;
     cusparseStatus_t code;
 
     memset(c, 0, sizeof *c);
     c->compute = x->type == SPMM_R_64F ? CUDA_R_64F : CUDA_R_32F;
-    c->op_b    = turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
-    code       = describe(x, turned, c);
+    c->op_b    = transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+    code       = describe(x, transposed, c);
     if (code == CUSPARSE_STATUS_SUCCESS) {
         code = cusparseSDDMM_bufferSize(c->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, c->op_b,
                                         one(c), c->a, c->b, zero(c), c->mask, c->compute,
@@ -302,10 +302,10 @@ static double time_cusparse(const operands_t *x, const char *name, const int64_t
 {
     double best = (double)NAN;
 
-    for (int turned = 0; turned < 2; turned++) {
+    for (int transposed = 0; transposed < 2; transposed++) {
         cusparse_t c;
 
-        if (cusparse_open(x, turned, &c) == CUSPARSE_STATUS_SUCCESS) {
+        if (cusparse_open(x, transposed, &c) == CUSPARSE_STATUS_SUCCESS) {
             double ms;
 
             poison(x);

@@ -63,7 +63,7 @@ for mode in ${modes//,/ }; do
     code=0
     "$bench" "${files[@]/#/--matrix=}" --type "$type" --compute "$compute" --columns "$widths" \
         --engines "$run_engines" --iterations "$iterations" --executes "$executes" \
-        --tuning "$tuning" --yardstick "${type/#16*/32f}" --also-rotate --note "$note" \
+        --tuning "$tuning" --baseline "${type/#16*/32f}" --also-rotate --note "$note" \
         --out "$file" || code=$?
     [ ! -s "$file" ] || "$root/bench/common/table.py" "$file" "$file" || code=$?
     echo "$file: exit code $code"

@@ -17,7 +17,7 @@ import published
 from published import ROOT, table
 
 CLASSES = ("all", "low", "medium", "high")
-# Paper: what it says, and on which machine; our table, its yardstick and engines.
+# Paper: what it says, and on which machine; our table, its baseline and engines.
 PAPERS = {
     "acc-spmm": ("over cuSPARSE in FP32, ten matrices, N = 128 to 512: 2.52, most 5.11 (RTX 4090); "
                  "1.91, most 4.68 (A800); 1.58, most 3.60 (H100)", "tf32", "cusparse",
@@ -34,11 +34,11 @@ PAPERS = {
 }
 
 
-def ours(name, yardstick, engines):
+def ours(name, baseline, engines):
     """engine -> (matrix, N) -> speed-up."""
     path = ROOT / f"bench/results/{name}.tsv"
-    rows = table.read(path, ("matrix", "N", yardstick, *engines))[2]
-    return {engine: {(row["matrix"], row["N"]): float(row[yardstick]) / float(row[engine])
+    rows = table.read(path, ("matrix", "N", baseline, *engines))[2]
+    return {engine: {(row["matrix"], row["N"]): float(row[baseline]) / float(row[engine])
                      for row in rows if row[engine]} for engine in engines}
 
 
@@ -57,8 +57,8 @@ def summary(values):
 def rows_of(paper, peers):
     """Lines of (N, class, matrices, theirs, ours by engine, their ratio), each a list of speed-ups;
     of cuTeSpMM over Best-SC."""
-    _, name, yardstick, engines = PAPERS[paper]
-    theirs, mine, kind = peers.of_paper(paper), ours(name, yardstick, engines), classes()
+    _, name, baseline, engines = PAPERS[paper]
+    theirs, mine, kind = peers.of_paper(paper), ours(name, baseline, engines), classes()
     base = peers.best_scalar() if paper == "cutespmm" else {}
     lines = []
     for n in (32, 128, 512):

@@ -80,7 +80,7 @@ def windows(path):
 
 
 def plan(path):
-    """Three ranks: local and halo blocks of A, own and halo rows of B."""
+    """Three ranks: diagonal and off-diagonal blocks of A, own and ghost rows of B."""
     svg = Svg(820, 380)
     size, step = 240, 80
     svg.text(60, 30, "A")
@@ -99,12 +99,12 @@ def plan(path):
             svg.rect(510, top + 8 + 16 * k, 60, 8, COLOURS[owner], "#888", 0.75)
             svg.arrow(492, 44 + owner * (step + 22) + (66 if owner < p else 14), 508,
                       top + 12 + 16 * k)
-        svg.text(540, top + 70, "halo rows", "middle", 11)
+        svg.text(540, top + 70, "ghost rows", "middle", 11)
         svg.rect(640, top, 60, step, COLOURS[p], "#888", 0.35)
         svg.text(710, top + 36, "= local x own rows", size=11)
-        svg.text(710, top + 52, "+ halo x halo rows", size=11)
-    svg.text(82, 364, "dark: the local block, columns this rank owns; stripes: the halo block, of "
-             "which only non-empty columns exist")
+        svg.text(710, top + 52, "+ halo x ghost rows", size=11)
+    svg.text(82, 364, "dark: the diagonal block, columns this rank owns; stripes: the "
+             "off-diagonal block, of which only non-empty columns exist")
     svg.save(path)
 
 
@@ -128,8 +128,8 @@ def schedules(path):
             svg.text(170, y + 15, stream + " stream", "end", 11)
             for phase, start, length in work:
                 svg.rect(180 + 1.6 * start, y, 1.6 * length, 22, PHASES[phase], "white")
-    names = {"pack": "pack", "exchange": "exchange", "local": "local block",
-             "halo": "product with halo rows", "copy": "copy of own rows"}
+    names = {"pack": "pack", "exchange": "exchange", "local": "diagonal block",
+             "halo": "product with ghost rows", "copy": "copy of own rows"}
     for k, (phase, text) in enumerate(names.items()):
         svg.rect(20 + 160 * k, 306, 12, 12, PHASES[phase])
         svg.text(38 + 160 * k, 317, text, size=11)

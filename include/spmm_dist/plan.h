@@ -247,7 +247,7 @@ typedef struct {
     int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
     int64_t     halo_rows;             /**< rows of B exchanged in, this rank; op T, unless the plan
                                             is reproducible: of C */
-    int64_t     mirror_rows;           /**< the same, out; in two levels a row that this rank owns,
+    int64_t     send_rows; /**< the same, out; in a node-aware exchange a row that this rank owns,
                                             sent or with op T received, counts once for a node */
     int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
     int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */
@@ -259,25 +259,26 @@ typedef struct {
     double      partition_s, build_s;           /**< spent at plan time, max over ranks */
     double      pack_s;     /**< op N: packing rows to send; op T: adding rows received */
     double      exchange_s; /**< rows on their way, all chunks */
-    double      local_s;    /**< work of this rank that needs no row received: the local block;
+    double      local_s;    /**< work of this rank that needs no row received: the diagonal block;
                                         where the schedule has one block, copying own rows of B */
     double      halo_s;     /**< work that needs them (op T: that makes them), all chunks: the
-                                        halo block, or the one block */
+                                        off-diagonal block, or the one block */
     double      total_s;    /**< from the first to the last of these */
     double      tune_s;     /**< part of build_s: measuring engines and chunks, max over
                                         ranks */
     double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
     double      local_measured_s;  /**< at plan time, of this plan or an earlier one; NaN: not
                                         measured */
-    const char *reordering; /**< of the local block: the method applied or "none"; static storage */
-    double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
+    const char
+          *reordering; /**< of the diagonal block: the method applied or "none"; static storage */
+    double reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
     const char *schedule; /**< chosen; "none" where no row travels between ranks; static storage */
     int         chunks;   /**< of columns that rows travel in, at most */
     double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none,
                                            as with schedule "merged" */
     double      schedule_measured_s;  /**< at plan time, likewise; NaN: not measured */
     spmm_flow_t within, between;      /**< what travels within nodes, and between them */
-    const char *levels;               /**< "flat" or "node"; static storage */
+    const char *exchange;             /**< "flat" or "node"; static storage */
 } spmm_plan_stats_t;
 
 /** Not collective.  Waits for the last execute when the plan profiles. */
@@ -301,15 +302,15 @@ enum { SPMM_MOST_SPANS = 24 }; /**< of one execute in this version of the librar
 SPMM_API spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity,
                                               spmm_span_t *spans, int *count);
 
-/** Where halo rows come from.  Not collective.
+/** Where ghost rows come from.  Not collective.
  *  @param[out] rows  [ranks of the context] that this rank receives from each; their sum is
- *                    halo_rows of spmm_plan_stats_t.  In two levels rows on their way to other
- *                    ranks of the node count, too */
+ *                    halo_rows of spmm_plan_stats_t.  In a node-aware exchange rows on their way to
+ *                    other ranks of the node count, too */
 SPMM_API spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows);
 
 /** Which rows of B this rank's entries need of other ranks; with op T and H, unless the plan is
  *  reproducible, to which rows of C of other ranks they add.  Collective.
- *  @param[out] rows  [halo_rows of spmm_plan_stats_t; where they are rows of C: mirror_rows]
+ *  @param[out] rows  [halo_rows of spmm_plan_stats_t; where they are rows of C: send_rows]
  *                    original indices, rank after rank, ascending for each; may be NULL where there
  *                    are none */
 SPMM_API spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows);

@@ -106,7 +106,7 @@ module spmm_dist
     integer(c_size_t) :: struct_size = 376
     type(c_ptr) :: engine = c_null_ptr, halo_engine = c_null_ptr, transport = c_null_ptr, &
       partition = c_null_ptr
-    integer(c_int64_t) :: nnz_local = 0, nnz_halo = 0, halo_rows = 0, mirror_rows = 0, &
+    integer(c_int64_t) :: nnz_local = 0, nnz_halo = 0, halo_rows = 0, send_rows = 0, &
       halo_rows_total = 0, halo_rows_max = 0, block_halo_rows_total = 0, allgather_rows_total = 0
     real(c_double) :: imbalance = 0
     integer(c_size_t) :: send_bytes = 0, recv_bytes = 0, host_bytes = 0, device_bytes = 0
@@ -118,7 +118,7 @@ module spmm_dist
     integer(c_int) :: chunks = 0
     real(c_double) :: schedule_predicted_s = 0, schedule_measured_s = 0
     type(spmm_flow_t) :: within = spmm_flow_t(), between = spmm_flow_t()
-    type(c_ptr) :: levels = c_null_ptr
+    type(c_ptr) :: exchange = c_null_ptr
   end type
 
   type, bind(c) :: spmm_span_t
@@ -139,7 +139,7 @@ module spmm_dist
     integer(c_int) :: vector = 0, halo_vector = 0
     integer(c_int64_t) :: vectors = 0, halo_vectors = 0, columns = 0, halo_columns = 0
     type(c_ptr) :: transport = c_null_ptr
-    integer(c_int64_t) :: halo_rows = 0, mirror_rows = 0
+    integer(c_int64_t) :: halo_rows = 0, send_rows = 0
     integer(c_size_t) :: device_bytes = 0
   end type
 
@@ -171,7 +171,7 @@ module spmm_dist
     integer(c_int) :: vector = 0, halo_vector = 0
     integer(c_int64_t) :: vectors = 0, halo_vectors = 0
     type(c_ptr) :: transport = c_null_ptr
-    integer(c_int64_t) :: halo_rows = 0, mirror_rows = 0
+    integer(c_int64_t) :: halo_rows = 0, send_rows = 0
     integer(c_size_t) :: device_bytes = 0
   end type
 

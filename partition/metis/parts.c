@@ -311,7 +311,7 @@ spmm_status_t spmmi_metis_parts(spmm_env_t *env, const spmm_partition_options_t 
                        .all_parts = n_parts,
                        .imbalance = options->imbalance};
 
-    return spmmi_nodes_have_levels(options->nodes) ? nodes_first(env, &all, graph, part)
+    return spmmi_nodes_are_grouped(options->nodes) ? nodes_first(env, &all, graph, part)
                                                    : call_metis(env, &all, graph, part);
 }
 #endif

@@ -5,7 +5,7 @@
 
 #include "matrix/csr.h"
 
-/* The pattern of a local block as an undirected graph; for reordering. */
+/* The pattern of a diagonal block as an undirected graph; for reordering. */
 
 /** Square blocks: the vertices are the rows, the edges the pattern of A + A^T without diagonal.
  *  Others: rows, then columns; the edges are the entries, both ways. */

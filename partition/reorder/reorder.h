@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file reorder.h
- *  In which order the rows of a local block are multiplied.  Columns, and with them B, stay; rows
- *  of C are reached through the block's row map, so an order costs nothing at execute.  Tensor-core
- *  formats fetch a row of B once for every window of rows that uses it: rows with the same columns
- *  should be neighbours.  Add a method by writing its spmm_reorderer_t in a file of its own and one
- *  line in reorderer_list.h.
+ *  In which order the rows of a diagonal block are multiplied.  Columns, and with them B, stay;
+ *  rows of C are reached through the block's row map, so an order costs nothing at execute.
+ *  Tensor-core formats fetch a row of B once for every window of rows that uses it: rows with the
+ *  same columns should be neighbours.  Add a method by writing its spmm_reorderer_t in a file of
+ *  its own and one line in reorderer_list.h.
  */
 #ifndef SPMM_PARTITION_REORDER_H
 #define SPMM_PARTITION_REORDER_H

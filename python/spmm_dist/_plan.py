@@ -335,7 +335,7 @@ class Plan(Resource):
         return [Span(text(s.phase), s.chunk, s.from_s, s.to_s) for s in spans[0:count[0]]]
 
     def traffic(self):
-        """Halo rows that this rank receives from each.  Local.
+        """Ghost rows that this rank receives from each.  Local.
 
         Returns
         -------
@@ -353,11 +353,11 @@ class Plan(Resource):
 
         Returns
         -------
-        numpy.ndarray of int64, ``(stats.halo_rows,)``, of rows of C ``(stats.mirror_rows,)``
+        numpy.ndarray of int64, ``(stats.halo_rows,)``, of rows of C ``(stats.send_rows,)``
             Original indices, rank after rank, ascending for each.
         """
         stats = self.stats
-        rows = np.zeros(stats.mirror_rows if self._adds else stats.halo_rows, np.int64)
+        rows = np.zeros(stats.send_rows if self._adds else stats.halo_rows, np.int64)
         yield f"object {self._number}"
         self._context._call(lib.spmm_plan_get_halo, self._pointer,
                             ffi.from_buffer("int64_t[]", rows))

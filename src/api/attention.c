@@ -126,7 +126,7 @@ spmm_status_t spmm_attention(spmm_attention_plan_t *plan, double scale, const vo
                                  {"V", V, cols, ldv, false},
                                  {"O", O, rows, ldo, true}};
 
-    status = spmmi_plan_check_step(base);
+    status = spmmi_plan_check_sequence(base);
     if (status == SPMM_OK) {
         status = check_operands(plan, operand, (int)(sizeof operand / sizeof operand[0]), lse);
     }
@@ -135,7 +135,7 @@ spmm_status_t spmm_attention(spmm_attention_plan_t *plan, double scale, const vo
                         spmmi_real("scale", scale), spmmi_whole("ldq", ldq),
                         spmmi_whole("ldk", ldk), spmmi_whole("ldv", ldv), spmmi_whole("ldo", ldo));
     if (status != SPMM_OK) {
-        spmmi_plan_miss(base);
+        spmmi_plan_skip(base);
         return status;
     }
     return spmmi_attention_run(plan,
@@ -165,8 +165,8 @@ static spmm_status_t check_backward(const spmm_attention_plan_t *plan, const ope
         return spmmi_fail(&base->env->err, SPMM_ERR_UNSUPPORTED,
                           "this attention plan was made without option backward");
     }
-    SPMM_TRY(spmmi_plan_check_step(base));
-    SPMM_TRY(spmmi_plan_check_step(plan->turned.base));
+    SPMM_TRY(spmmi_plan_check_sequence(base));
+    SPMM_TRY(spmmi_plan_check_sequence(plan->transposed.base));
     if (lse == NULL && base->A->n_rows > 0) {
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT, "lse is NULL");
     }
@@ -200,8 +200,8 @@ spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, double scale,
                              spmmi_whole("ldv", ldv), spmmi_whole("ldo", ldo));
     if (status != SPMM_OK) {
         if (plan->transpose != NULL) {
-            spmmi_plan_miss(base);
-            spmmi_plan_miss(plan->turned.base);
+            spmmi_plan_skip(base);
+            spmmi_plan_skip(plan->transposed.base);
         }
         return status;
     }
@@ -266,9 +266,9 @@ spmm_status_t spmm_attention_plan_get_info(const spmm_attention_plan_t *plan,
                                    .halo_columns = halo->columns,
                                    .transport    = base->exchange.transport->name,
                                    .halo_rows    = spmmi_halo_recv_rows(&base->exchange.halo),
-                                   .mirror_rows  = spmmi_halo_send_rows(&base->exchange.halo),
-                                   .device_bytes =
-                                       side_bytes(&plan->mask) + side_bytes(&plan->turned) + sums};
+                                   .send_rows    = spmmi_halo_send_rows(&base->exchange.halo),
+                                   .device_bytes = side_bytes(&plan->mask) +
+                                                   side_bytes(&plan->transposed) + sums};
     return spmmi_give_info(&base->env->err, &mine, sizeof mine, info, "attention info");
 }
 

@@ -25,8 +25,8 @@ static spmm_status_t check_handles(spmm_context_t *ctx, spmm_matrix_t **A, const
 }
 
 /* Hand a finished matrix to the caller. */
-static spmm_status_t adopt(spmm_context_t *ctx, spmm_status_t status, spmm_matrix_t *made,
-                           spmm_matrix_t **A)
+static spmm_status_t own(spmm_context_t *ctx, spmm_status_t status, spmm_matrix_t *made,
+                         spmm_matrix_t **A)
 {
     if (status != SPMM_OK) {
         return status;
@@ -145,7 +145,7 @@ static spmm_status_t create_rows(spmm_context_t *ctx, int64_t n_cols, const give
                                        host.values, in->type, &made);
     }
     host_csr_free(&host);
-    return adopt(ctx, status, made, A);
+    return own(ctx, status, made, A);
 }
 
 spmm_status_t spmm_matrix_create_csr(spmm_context_t *ctx, int64_t n_rows, int64_t n_cols,
@@ -213,7 +213,7 @@ spmm_status_t spmm_matrix_create_cvse(spmm_context_t *ctx, int64_t n_rows, int64
         status = spmmi_matrix_from_blocks(&ctx->env, &in, &made);
     }
     host_csr_free(&host);
-    return adopt(ctx, status, made, A);
+    return own(ctx, status, made, A);
 }
 
 /* Ranks may know one file by several names: what it holds is compared where it is read. */
@@ -244,7 +244,7 @@ spmm_status_t spmm_matrix_read(spmm_context_t *ctx, const char *path, spmm_type_
                           : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the path is NULL");
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     status = spmmi_matrix_from_file(&ctx->env, path, type, seed, &made);
-    return adopt(ctx, status, made, A);
+    return own(ctx, status, made, A);
 }
 
 spmm_status_t spmm_matrix_write(const spmm_matrix_t *A, const char *path, const char *format)
@@ -276,7 +276,7 @@ spmm_status_t spmm_matrix_generate(spmm_context_t *ctx, const char *spec, spmm_t
                           : spmmi_fail(&ctx->env.err, SPMM_ERR_ARGUMENT, "the spec is NULL");
     SPMM_TRY(spmmi_agree(&ctx->env, status));
     status = spmmi_matrix_from_spec(&ctx->env, spec, type, seed, &made);
-    return adopt(ctx, status, made, A);
+    return own(ctx, status, made, A);
 }
 
 /* Put new values, in the caller's order, in the order they are stored in. */

@@ -107,7 +107,7 @@ static spmm_status_t check_execute(const spmm_plan_t *plan, spmm_operands_t *x)
     const int64_t c_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
     spmm_extent_t b_bytes, c_bytes;
 
-    SPMM_TRY(spmmi_plan_check_step(plan));
+    SPMM_TRY(spmmi_plan_check_sequence(plan));
     SPMM_TRY(check_n(plan, x->n, plan->n / plan->b_parts));
     SPMM_TRY(check_dense(plan, "B", x->B, b_rows, x->n, &x->ldb, plan->ab_type));
     SPMM_TRY(check_dense(plan, "C", x->C, c_rows, x->n, &x->ldc, plan->c_type));
@@ -145,7 +145,7 @@ static spmm_status_t execute(spmm_plan_t *plan, const char *call, spmm_status_t 
         spmmi_real("beta", x.beta.re), spmmi_real("imaginary part of beta", x.beta.im),
         same_ld(plan, "ldb", SPMM_OPERAND_B, ldb), same_ld(plan, "ldc", SPMM_OPERAND_C, ldc));
     if (status != SPMM_OK) {
-        spmmi_plan_miss(plan);
+        spmmi_plan_skip(plan);
         return status;
     }
     x.ab_type = plan->ab_type;

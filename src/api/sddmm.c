@@ -55,7 +55,7 @@ static spmm_status_t check_sddmm(const spmm_sddmm_plan_t *plan, int64_t k, const
     const int64_t      nnz  = spmmi_matrix_local_nnz(base->A);
     spmm_extent_t      s, x, y;
 
-    SPMM_TRY(spmmi_plan_check_step(base));
+    SPMM_TRY(spmmi_plan_check_sequence(base));
     if (k < 1 || k > base->n) {
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, base->n);
@@ -88,7 +88,7 @@ spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const
                         spmmi_whole("k", k), spmmi_real("alpha", alpha), spmmi_real("beta", beta),
                         spmmi_whole("ldx", ldx), spmmi_whole("ldy", ldy));
     if (status != SPMM_OK) {
-        spmmi_plan_miss(base);
+        spmmi_plan_skip(base);
         return status;
     }
     return spmmi_sddmm_run(plan,
@@ -147,7 +147,7 @@ spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan, spmm_sddmm
                                 .halo_vectors = halo->height > 0 ? halo->vectors : halo->nnz,
                                 .transport    = plan->base->exchange.transport->name,
                                 .halo_rows    = spmmi_halo_recv_rows(&plan->base->exchange.halo),
-                                .mirror_rows  = spmmi_halo_send_rows(&plan->base->exchange.halo),
+                                .send_rows    = spmmi_halo_send_rows(&plan->base->exchange.halo),
                                 .device_bytes = local->device_bytes + halo->device_bytes +
                                                 spmmi_plan_buffer_bytes(plan->base)};
     return spmmi_give_info(&plan->base->env->err, &mine, sizeof mine, info, "SDDMM info");

@@ -34,7 +34,7 @@ static inline spmm_way_t spmmi_nodes_way(const spmm_nodes_t *nodes, int p, int q
 }
 
 /** Are there several nodes, of which one has several ranks?  NULL: no. */
-static inline bool spmmi_nodes_have_levels(const spmm_nodes_t *nodes)
+static inline bool spmmi_nodes_are_grouped(const spmm_nodes_t *nodes)
 {
     return nodes != NULL && nodes->count > 1 && nodes->most > 1;
 }

@@ -72,7 +72,7 @@ static spmm_status_t cuda_graph_end(const spmm_device_t *device, spmm_stream_t s
     status = spmmi_cuda_check(device, cudaStreamEndCapture((cudaStream_t)stream, &recorded),
                               "cudaStreamEndCapture");
     if (status == SPMM_OK) {
-        /* Else nodes of the comm stream would wait behind the local block. */
+        /* Else nodes of the comm stream would wait behind the diagonal block. */
         status = spmmi_cuda_check(
             device, cudaGraphInstantiate(&exec, recorded, cudaGraphInstantiateFlagUseNodePriority),
             "cudaGraphInstantiate");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file phases.h  Events between the phases of a product: what streams wait for, and what profiling
- *  looks at. */
+/** @file phases.h  Events between the phases of a product: what streams wait for, and what
+ *  profiling looks at. */
 #ifndef SPMM_DEVICE_PHASES_H
 #define SPMM_DEVICE_PHASES_H
 
@@ -10,19 +10,19 @@
 
 enum { SPMM_MOST_CHUNKS = 4 }; /**< exchanges of one execute */
 
-/** Where phases of one product begin and end, in stream order.  Where columns travel in chunks, each
- *  has events of its own from PACK to EXCHANGED, of HALO and of UNPACK. */
+/** Where phases of one product begin and end, in stream order.  Where columns travel in chunks,
+ *  each has events of its own from PACK to EXCHANGED, of HALO and of UNPACK. */
 typedef enum {
-    SPMM_PHASE_START,      /**< user stream: before anything */
-    SPMM_PHASE_PACK,       /**< comm stream: before packing */
-    SPMM_PHASE_PACKED,     /**< comm stream: before begin() of the transport */
-    SPMM_PHASE_BEGUN,      /**< comm stream: after begin() */
-    SPMM_PHASE_ENDING,     /**< comm stream: before end() */
-    SPMM_PHASE_EXCHANGED,  /**< comm stream: after end() */
-    SPMM_PHASE_LOCAL_FROM, /**< user stream: around the local block */
-    SPMM_PHASE_LOCAL_TO,
-    SPMM_PHASE_HALO_FROM, /**< user stream: around the halo block */
-    SPMM_PHASE_HALO_TO,
+    SPMM_PHASE_START,         /**< user stream: before anything */
+    SPMM_PHASE_PACK,          /**< comm stream: before packing */
+    SPMM_PHASE_PACKED,        /**< comm stream: before begin() of the transport */
+    SPMM_PHASE_BEGUN,         /**< comm stream: after begin() */
+    SPMM_PHASE_ENDING,        /**< comm stream: before end() */
+    SPMM_PHASE_EXCHANGED,     /**< comm stream: after end() */
+    SPMM_PHASE_DIAGONAL_FROM, /**< user stream: around the diagonal block */
+    SPMM_PHASE_DIAGONAL_TO,
+    SPMM_PHASE_OFF_DIAGONAL_FROM, /**< user stream: around the off-diagonal block */
+    SPMM_PHASE_OFF_DIAGONAL_TO,
     SPMM_PHASE_UNPACK_FROM, /**< user stream, op T: around the sum of received rows */
     SPMM_PHASE_UNPACK_TO,
     SPMM_PHASE_DONE, /**< user stream: after everything */

@@ -101,7 +101,7 @@ static spmm_status_t make_lists(spmm_env_t *env, const draft_t *draft, spmm_halo
     SPMM_TRY(
         list_peers(env, draft->recv_count, &halo->n_recv_peers, &halo->recv_peer, &halo->recv_ptr));
     if (SPMM_NEW(halo->send_row, draft->n_asked) == NULL) {
-        return spmmi_fail_memory(&env->err, draft->n_asked, sizeof *halo->send_row, "mirror rows");
+        return spmmi_fail_memory(&env->err, draft->n_asked, sizeof *halo->send_row, "send rows");
     }
     for (int64_t i = 0; i < draft->n_asked; i++) {
         if (draft->asked[i] < first || draft->asked[i] >= end) {

@@ -6,12 +6,12 @@
 #include "base/env.h"
 #include "device/device.h"
 
-/** Halo rows are received, mirror rows are sent (op N; op T runs it backwards). */
+/** Ghost rows are received, send rows are sent (op N; op T runs it backwards). */
 typedef struct {
     int      n_send_peers, n_recv_peers;
     int     *send_peer, *recv_peer; /**< [n_*_peers] ascending ranks, never this one */
     int64_t *send_ptr, *recv_ptr;   /**< [n_*_peers + 1] rows, prefix sums */
-    int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to mirror, ascending
+    int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to send_rows, ascending
                                          for each peer */
     int64_t node_rows; /**< the rows that this rank's node gets from other nodes, or sends them: the
                             greater */
@@ -41,7 +41,7 @@ spmm_status_t spmmi_halo_sum_node(spmm_env_t *env, spmm_halo_t *halo);
 
 /** Build the halo plan.  Collective, agreed; both sides of every pair are compared.
  *  @param[in] offset [size + 1] owners of the indices
- *  @param[in] need   [n_need] indices owned by other ranks, ascending, no index twice: halo row i
+ *  @param[in] need   [n_need] indices owned by other ranks, ascending, no index twice: ghost row i
  *                    is index need[i] */
 spmm_status_t spmmi_halo_create(spmm_env_t *env, const int64_t *offset, const int64_t *need,
                                 int64_t n_need, spmm_halo_t *halo);

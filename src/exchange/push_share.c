@@ -10,20 +10,20 @@ size_t spmmi_push_slots_bytes(int n_ranks)
 
 size_t spmmi_push_head_bytes(int n_ranks)
 {
-    return spmmi_push_slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_QUICK;
+    return spmmi_push_slots_bytes(n_ranks) + 2 * (size_t)n_ranks * 2 * SPMM_PUSH_LOW_LATENCY;
 }
 
-static int most_quick_bytes(const spmm_push_limits_t *limits)
+static int most_low_latency_bytes(const spmm_push_limits_t *limits)
 {
-    const int most = limits->quick_bytes;
+    const int most = limits->low_latency_bytes;
 
-    return most < 0 ? 0 : most == 0 || most > SPMM_PUSH_QUICK ? SPMM_PUSH_QUICK : most;
+    return most < 0 ? 0 : most == 0 || most > SPMM_PUSH_LOW_LATENCY ? SPMM_PUSH_LOW_LATENCY : most;
 }
 
 /* No rows are quick: nobody waits for them. */
-bool spmmi_push_is_quick(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes)
+bool spmmi_push_is_low_latency(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes)
 {
-    const int most = most_quick_bytes(limits);
+    const int most = most_low_latency_bytes(limits);
 
     return count == 0 || (row_bytes % SPMM_PUSH_UNIT == 0 && row_bytes <= (size_t)most &&
                           count <= most / (int64_t)row_bytes);
@@ -36,7 +36,7 @@ static int64_t count_of(const spmm_exchange_side_t *side, int p)
 
 /* A block of 16 KiB at most has all units of its threads under way at a time; blocks of 4 KiB, as
  * long as those of all peers are few, take 1 to 2 us less. */
-static int32_t quick_blocks(int64_t count, size_t row_bytes, int n_peers)
+static int32_t low_latency_blocks(int64_t count, size_t row_bytes, int n_peers)
 {
     enum { MOST_BYTES = 16 * 1024, FEW_BYTES = 4 * 1024, FEW = 64 };
     const int64_t bytes = count * (int64_t)row_bytes;
@@ -53,14 +53,14 @@ static void name_owners(const spmm_push_limits_t *limits, const spmm_exchange_si
     args->first_unpacker = args->n_blocks;
     for (int p = 0; p < target->n_peers; p++) {
         const int64_t count = count_of(target, p);
-        const bool    quick = spmmi_push_is_quick(limits, count, row_bytes);
+        const bool    quick = spmmi_push_is_low_latency(limits, count, row_bytes);
 
         args->from[p] = (spmm_push_owner_t){
             .begin       = target->ptr[p],
             .count       = count,
             .rank        = target->peer[p],
             .first_block = args->n_blocks,
-            .n_blocks    = quick ? quick_blocks(count, row_bytes, target->n_peers) : 0};
+            .n_blocks    = quick ? low_latency_blocks(count, row_bytes, target->n_peers) : 0};
         args->n_blocks += args->from[p].n_blocks;
     }
 }
@@ -101,25 +101,25 @@ static void name_readers(const spmm_push_limits_t *limits, const spmm_exchange_s
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
 
-        large += spmmi_push_is_quick(limits, count, row_bytes) ? 0 : count;
-        readers += !spmmi_push_is_quick(limits, count, row_bytes);
+        large += spmmi_push_is_low_latency(limits, count, row_bytes) ? 0 : count;
+        readers += !spmmi_push_is_low_latency(limits, count, row_bytes);
     }
     most = most_blocks(limits, readers);
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
         const int     rank  = source->peer[p];
-        const bool    quick = spmmi_push_is_quick(limits, count, row_bytes);
+        const bool    quick = spmmi_push_is_low_latency(limits, count, row_bytes);
 
-        args->to[p] =
-            (spmm_push_reader_t){.begin       = source->ptr[p],
-                                 .count       = count,
-                                 .first       = first[rank],
-                                 .rank        = rank,
-                                 .first_block = args->n_blocks,
-                                 .n_blocks = quick ? quick_blocks(count, row_bytes, source->n_peers)
-                                                   : large_blocks(count, large, row_bytes, most),
-                                 .first_word = words,
-                                 .is_quick   = quick};
+        args->to[p] = (spmm_push_reader_t){
+            .begin          = source->ptr[p],
+            .count          = count,
+            .first          = first[rank],
+            .rank           = rank,
+            .first_block    = args->n_blocks,
+            .n_blocks       = quick ? low_latency_blocks(count, row_bytes, source->n_peers)
+                                    : large_blocks(count, large, row_bytes, most),
+            .first_word     = words,
+            .is_low_latency = quick};
         words += quick ? 0 : args->to[p].n_blocks;
         args->n_blocks += args->to[p].n_blocks;
     }

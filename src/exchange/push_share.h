@@ -11,11 +11,12 @@
 
 /** Bytes at the head of a window: a slot for each rank. */
 size_t spmmi_push_slots_bytes(int n_ranks);
-/** Likewise with the room for quick rows that follows them; rows of large exchanges come behind. */
+/** Likewise with the room for low-latency rows that follows them; rows of large exchanges come
+ *  behind. */
 size_t spmmi_push_head_bytes(int n_ranks);
 
 /** Do @p count rows from rank to rank travel word by word?  The same on both ranks. */
-bool spmmi_push_is_quick(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes);
+bool spmmi_push_is_low_latency(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes);
 
 /** Fill in to, from, how many they are, their blocks and words, and row_bytes.
  *  @param[in]     first  [rank] row of the target of that rank that is the first of this one's

@@ -18,10 +18,11 @@ typedef struct {
     /** Most thread blocks that send in one exchange, a bound on the multiprocessors that it takes
      *  from the local product; 112 at most count.  0: as many as the number of readers asks for. */
     int max_blocks;
-    /** Most bytes from rank to rank that travel word by word.  0: SPMM_PUSH_QUICK, which is also
-     *  the most that counts; less than 0: none. */
-    int quick_bytes;
-    /** Less than 0: halo blocks wait for an event, as behind other transports; ranks may differ. */
+    /** Most bytes from rank to rank that travel word by word.  0: SPMM_PUSH_LOW_LATENCY, which is
+     *  also the most that counts; less than 0: none. */
+    int low_latency_bytes;
+    /** Less than 0: off-diagonal blocks wait for an event, as behind other transports; ranks may
+     *  differ. */
     int waits;
 } spmm_push_limits_t;
 
@@ -37,9 +38,9 @@ typedef struct {
      *  ranks or on none. */
     char               no_windows[SPMM_WHY];
     spmm_push_limits_t push;
-    /** The last product of any plan whose halo block waits itself: the number of its stream, 0 for
-     *  none, and its end, of that plan.  Of several streams at a time one has such products, so
-     *  that blocks that wait never fill the device. */
+    /** The last product of any plan whose off-diagonal block waits itself: the number of its
+     *  stream, 0 for none, and its end, of that plan.  Of several streams at a time one has such
+     *  products, so that blocks that wait never fill the device. */
     struct {
         uint64_t            stream;
         const spmm_event_t *end;
@@ -52,21 +53,21 @@ typedef struct {
 
 /** Direction of one exchange. */
 typedef enum {
-    SPMM_HALO_FORWARD, /**< op N: mirror rows -> halo rows */
-    SPMM_HALO_REVERSE  /**< op T: halo rows -> mirror rows */
+    SPMM_HALO_FORWARD, /**< op N: send rows -> ghost rows */
+    SPMM_HALO_REVERSE  /**< op T: ghost rows -> send rows */
 } spmm_direction_t;
 
 /** One exchange: rows of row_bytes, contiguous, in the order of the halo plan, device memory. */
 typedef struct {
     spmm_direction_t direction;
-    void            *mirror; /**< [mirror rows]: source of FORWARD, target of REVERSE */
-    void            *halo;   /**< [recv rows]: target of FORWARD, source of REVERSE */
+    void            *send_rows; /**< [send rows]: source of FORWARD, target of REVERSE */
+    void            *halo;      /**< [recv rows]: target of FORWARD, source of REVERSE */
     size_t           row_bytes;
     /** SPMM_MOST_CHUNKS x executes in which this rank has exchanged nothing + chunk: equal on all
      *  ranks, or they are out of step. */
     uint32_t step;
-    /** FORWARD, for a transport that packs: nothing is packed in mirror, the rows of send_row lie
-     *  here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
+    /** FORWARD, for a transport that packs: nothing is packed in send_rows, the rows of send_row
+     *  lie here, ld_bytes apart.  NULL: packed.  Ranks may differ. */
     const void *in_place;
     size_t      ld_bytes;
     /** It is asked arrival() of, being in no CUDA graph. */
@@ -104,7 +105,7 @@ static inline spmm_exchange_side_t spmmi_exchange_source(const spmm_halo_t     *
 {
     return exchange->direction == SPMM_HALO_FORWARD
                ? (spmm_exchange_side_t){halo->n_send_peers, halo->send_peer, halo->send_ptr,
-                                        exchange->mirror}
+                                        exchange->send_rows}
                : (spmm_exchange_side_t){halo->n_recv_peers, halo->recv_peer, halo->recv_ptr,
                                         exchange->halo};
 }
@@ -117,7 +118,7 @@ static inline spmm_exchange_side_t spmmi_exchange_target(const spmm_halo_t     *
                ? (spmm_exchange_side_t){halo->n_recv_peers, halo->recv_peer, halo->recv_ptr,
                                         exchange->halo}
                : (spmm_exchange_side_t){halo->n_send_peers, halo->send_peer, halo->send_ptr,
-                                        exchange->mirror};
+                                        exchange->send_rows};
 }
 
 typedef struct spmm_transport_ops {

@@ -7,12 +7,12 @@
 #include "exchange/mpi_messages.h"
 
 typedef struct {
-    const spmm_device_t *device;                 /**< borrowed */
-    spmm_mpi_messages_t *messages;               /**< owned */
-    bool                 staged;                 /**< rows lie where MPI cannot reach them */
-    void                *mirror_pinned;          /**< [send rows], owned; NULL unless staged */
-    void                *halo_pinned;            /**< [recv rows] */
-    size_t               mirror_size, halo_size; /**< bytes of them */
+    const spmm_device_t *device;                    /**< borrowed */
+    spmm_mpi_messages_t *messages;                  /**< owned */
+    bool                 staged;                    /**< rows lie where MPI cannot reach them */
+    void                *send_rows_pinned;          /**< [send rows], owned; NULL unless staged */
+    void                *halo_pinned;               /**< [recv rows] */
+    size_t               send_rows_size, halo_size; /**< bytes of them */
     spmm_event_t        *delivered; /**< the last copy out of pinned memory; NULL unless staged */
 } mpi_host_t;
 
@@ -54,7 +54,7 @@ static void mpi_host_destroy(void *state)
         t->device->ops->event_destroy(t->device, t->delivered);
     }
     if (t->staged && !t->device->env->unfinished) {
-        t->device->ops->release_pinned(t->device, t->mirror_pinned);
+        t->device->ops->release_pinned(t->device, t->send_rows_pinned);
         t->device->ops->release_pinned(t->device, t->halo_pinned);
     }
     spmmi_free(t);
@@ -64,7 +64,7 @@ static spmm_status_t alloc_staging(mpi_host_t *t)
 {
     const spmm_device_ops_t *ops = t->device->ops;
 
-    SPMM_TRY(ops->alloc_pinned(t->device, t->mirror_size, &t->mirror_pinned));
+    SPMM_TRY(ops->alloc_pinned(t->device, t->send_rows_size, &t->send_rows_pinned));
     SPMM_TRY(ops->alloc_pinned(t->device, t->halo_size, &t->halo_pinned));
     return ops->event_create(t->device, false, &t->delivered);
 }
@@ -85,9 +85,9 @@ static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm
     t->staged   = shared->device->kind != SPMM_DEVICE_CPU;
     t->messages = messages;
     if (t->staged) {
-        t->mirror_size = (size_t)spmmi_halo_send_rows(halo) * max_row_bytes;
-        t->halo_size   = (size_t)spmmi_halo_recv_rows(halo) * max_row_bytes;
-        status         = alloc_staging(t);
+        t->send_rows_size = (size_t)spmmi_halo_send_rows(halo) * max_row_bytes;
+        t->halo_size      = (size_t)spmmi_halo_recv_rows(halo) * max_row_bytes;
+        status            = alloc_staging(t);
     }
     if (status != SPMM_OK) {
         mpi_host_destroy(t);
@@ -101,7 +101,7 @@ static spmm_status_t mpi_host_create(spmm_transport_shared_t *shared, const spmm
 static spmm_exchange_t pinned(const mpi_host_t *t, const spmm_exchange_t *exchange)
 {
     return (spmm_exchange_t){.direction = exchange->direction,
-                             .mirror    = t->mirror_pinned,
+                             .send_rows = t->send_rows_pinned,
                              .halo      = t->halo_pinned,
                              .row_bytes = exchange->row_bytes,
                              .step      = exchange->step};
@@ -180,7 +180,7 @@ static void mpi_host_bytes(const void *state, size_t *host, size_t *device)
 {
     const mpi_host_t *t = state;
 
-    *host   = sizeof *t + t->mirror_size + t->halo_size + spmmi_mpi_messages_bytes(t->messages);
+    *host   = sizeof *t + t->send_rows_size + t->halo_size + spmmi_mpi_messages_bytes(t->messages);
     *device = 0;
 }
 

@@ -20,13 +20,13 @@ typedef struct {
     spmm_transport_shared_t *shared; /**< borrowed, as is the halo */
     const spmm_halo_t       *halo;
     spmm_peer_space_t       *space;  /**< borrowed; NULL on one rank, as is all below */
-    spmm_nccl_window_t      *window; /**< owned: slots, room for quick rows, rows */
+    spmm_nccl_window_t      *window; /**< owned: slots, room for low-latency rows, rows */
     size_t                   head;   /**< bytes of the window before its rows */
     spmm_push_state_t       *words;  /**< device, owned, as is the next */
     int32_t                 *row;    /**< device [send rows]: halo->send_row */
     uint32_t                 told;   /**< exchanges that say when they are over */
-    /** [rank] first row for this rank among those of another: its mirror, its halo */
-    int64_t first_mirror[SPMM_PEER_RANKS], first_halo[SPMM_PEER_RANKS];
+    /** [rank] first row for this rank among those of another: its send_rows, its halo */
+    int64_t first_send_row[SPMM_PEER_RANKS], first_halo[SPMM_PEER_RANKS];
 } push_t;
 
 /* Fitted to exchanges of 4 KiB to 128 MiB between 2 x H200, packing included: within 11 %; between
@@ -55,12 +55,12 @@ static spmm_status_t find_firsts(push_t *t)
 {
     const spmm_halo_t  *h   = t->halo;
     spmm_env_t         *env = t->shared->env;
-    const spmm_status_t mirror =
-        exchange_firsts(env, h->n_send_peers, h->send_peer, h->send_ptr, t->first_mirror);
+    const spmm_status_t send_rows =
+        exchange_firsts(env, h->n_send_peers, h->send_peer, h->send_ptr, t->first_send_row);
     const spmm_status_t halo =
         exchange_firsts(env, h->n_recv_peers, h->recv_peer, h->recv_ptr, t->first_halo);
 
-    return spmmi_agree(env, mirror != SPMM_OK ? mirror : halo);
+    return spmmi_agree(env, send_rows != SPMM_OK ? send_rows : halo);
 }
 
 static spmm_status_t upload(push_t *t)
@@ -212,17 +212,17 @@ static spmm_status_t push_begin(void *state, const spmm_exchange_t *exchange, sp
     }
     SPMM_TRY(spmmi_peer_space_check(t->shared));
     memset(&args, 0, sizeof args);
-    spmmi_push_share(&t->shared->push, &source, &target, forward ? t->first_halo : t->first_mirror,
-                     exchange->row_bytes, &args);
+    spmmi_push_share(&t->shared->push, &source, &target,
+                     forward ? t->first_halo : t->first_send_row, exchange->row_bytes, &args);
     name_windows(t, &args);
-    args.rank         = t->shared->env->rank;
-    args.n_ranks      = t->shared->env->size;
-    args.own          = t->window->memory;
-    args.quick_offset = (int64_t)spmmi_push_slots_bytes(args.n_ranks);
-    args.offset       = landing_of(t, &target, spmmi_side_total(&target, exchange->row_bytes));
-    args.target       = target.rows;
-    args.source       = source.rows;
-    args.ld           = args.row_bytes;
+    args.rank               = t->shared->env->rank;
+    args.n_ranks            = t->shared->env->size;
+    args.own                = t->window->memory;
+    args.low_latency_offset = (int64_t)spmmi_push_slots_bytes(args.n_ranks);
+    args.offset = landing_of(t, &target, spmmi_side_total(&target, exchange->row_bytes));
+    args.target = target.rows;
+    args.source = source.rows;
+    args.ld     = args.row_bytes;
     if (forward && exchange->in_place != NULL) {
         args.source = exchange->in_place;
         args.ld     = (int64_t)exchange->ld_bytes;
@@ -253,7 +253,7 @@ static bool push_lets_begin(const void *state)
     return !is_alone(state) && spmmi_cuda_push_lets_begin(&lets) == cudaSuccess && lets;
 }
 
-/* The stream itself keeps the order.  Quick rows are where they belong. */
+/* The stream itself keeps the order.  Low-latency rows are where they belong. */
 static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     const push_t              *t      = state;
@@ -269,8 +269,8 @@ static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm
     for (int p = 0; p < target.n_peers && landed != target.rows; p++) {
         const size_t at = (size_t)target.ptr[p] * exchange->row_bytes;
 
-        if (!spmmi_push_is_quick(&t->shared->push, target.ptr[p + 1] - target.ptr[p],
-                                 exchange->row_bytes)) {
+        if (!spmmi_push_is_low_latency(&t->shared->push, target.ptr[p + 1] - target.ptr[p],
+                                       exchange->row_bytes)) {
             SPMM_TRY(device->ops->copy(device, target.rows + at, landed + at,
                                        spmmi_side_bytes(&target, p, exchange->row_bytes), stream));
         }
@@ -288,7 +288,7 @@ static const char *push_asks_first(void)
 
 const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .name        = "nccl-push",
-    .description = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
+    .description = "ghost rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built       = true,
     .asks_first  = push_asks_first,
     .sees_steps  = true,
@@ -321,7 +321,7 @@ static bool push_supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])
 /* Nothing else is ever called. */
 const spmm_transport_ops_t spmmi_transport_nccl_push = {
     .name        = "nccl-push",
-    .description = "halo rows stored to the memory of the other GPUs of a node, by NCCL windows",
+    .description = "ghost rows stored to the memory of the other GPUs of a node, by NCCL windows",
     .built       = false,
     .supports    = push_supports,
 };

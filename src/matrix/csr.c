@@ -77,7 +77,7 @@ spmm_status_t spmmi_csr_alloc(spmm_env_t *env, int32_t n_rows, int32_t n_cols, i
     if (csr->row_ptr == NULL || csr->col_idx == NULL || csr->values == NULL) {
         spmmi_csr_free(csr);
         return spmmi_fail_memory(&env->err, nnz, sizeof(int32_t) + spmm_type_size(type),
-                                 "a local block");
+                                 "a diagonal block");
     }
     return SPMM_OK;
 }

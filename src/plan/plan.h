@@ -72,13 +72,13 @@ struct spmm_plan {
                                        and its arrays are those of both; new
                                        indices are gone when there are blocks */
 
-    spmm_plan_blocks_t   blocks;
-    spmm_plan_exchange_t exchange;
-    spmm_plan_edge_t     edge;
-    spmm_plan_choice_t   choice;
-    spmm_phases_t        phases; /**< events from spmmi_plan_make_buffers() on */
-    spmm_plan_timing_t   timing;
-    spmm_plan_values_t   values;
+    spmm_plan_blocks_t     blocks;
+    spmm_plan_exchange_t   exchange;
+    spmm_plan_conversion_t conversion;
+    spmm_plan_choice_t     choice;
+    spmm_phases_t          phases; /**< events from spmmi_plan_make_buffers() on */
+    spmm_plan_timing_t     timing;
+    spmm_plan_values_t     values;
 
     spmm_captures_t  *captures;     /**< owned; NULL: executes are not captured */
     const char       *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
@@ -86,10 +86,12 @@ struct spmm_plan {
     spmm_plan_stats_t stats;        /**< all but the times */
 };
 
-/** Number @p b, below SPMM_PLAN_BLOCKS: local, halo, joined. */
+/** Number @p b, below SPMM_PLAN_BLOCKS: diagonal, off-diagonal, merged. */
 static inline spmm_block_t *spmmi_plan_block(spmm_plan_t *plan, int b)
 {
-    return b == 0 ? &plan->blocks.local : b == 1 ? &plan->blocks.halo : &plan->blocks.joined.block;
+    return b == 0   ? &plan->blocks.diagonal
+           : b == 1 ? &plan->blocks.off_diagonal
+                    : &plan->blocks.merged.block;
 }
 
 /** Do rows travel in a shorter type? */
@@ -119,12 +121,12 @@ static inline spmm_problem_t spmmi_plan_problem(const spmm_plan_t *plan, spmm_ty
                             .shares        = plan->env->size > 1};
 }
 
-/** Type of C as blocks of @p blockset write it.  Where others write the same rows before or after
+/** Type of C as blocks of @p blocks write it.  Where others write the same rows before or after
  *  them, what a block writes is a partial sum: 16 bits would round it, and FP16 may not hold it
  *  where the whole sum is finite. */
-static inline spmm_type_t spmmi_plan_sum_type(const spmm_plan_t *plan, spmm_blockset_t blockset)
+static inline spmm_type_t spmmi_plan_sum_type(const spmm_plan_t *plan, bool merged)
 {
-    const bool whole = plan->exchange.alone || blockset != SPMM_BLOCKSET_SPLIT;
+    const bool whole = plan->exchange.alone || merged;
 
     return whole ? plan->c_type : spmmi_accum_type(plan->c_type);
 }

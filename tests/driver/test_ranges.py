@@ -23,8 +23,8 @@ class Ranges(unittest.TestCase):
         return [name for what, name in heard if what == "nvtx range"]
 
     def test_phases(self):
-        for args, phases in (([], {"pack", "local block", "halo block"}),
-                             (["--op", "t"], {"unpack", "local block", "halo block"})):
+        for args, phases in (([], {"pack", "diagonal block", "off-diagonal block"}),
+                             (["--op", "t"], {"unpack", "diagonal block", "off-diagonal block"})):
             ranges = self.listen("--tuning", "schedule=overlap", *args)
             for stage in SET_UP:
                 self.assertEqual(ranges.count(stage), 2, stage)

@@ -130,7 +130,7 @@ class Ways(unittest.TestCase):
         flat = self.check("--tuning", "exchange=flat")[1]
         out, node = self.check("--tuning", "exchange=node")
         self.assertIn(", exchange node\n", out)
-        self.assertEqual((flat["levels"], node["levels"]), ("flat", "node"))
+        self.assertEqual((flat["exchange"], node["exchange"]), ("flat", "node"))
         self.assertLess(node["between_nodes"]["rows_total"], flat["between_nodes"]["rows_total"])
 
     def test_halo_type(self):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file stripes.c
  *  A worked example of a partitioner (docs/how-to/extend.md): stripes of 64 rows, dealt out in
- *  turn.  Balances matrices whose dense rows lie together, at the price of many halo rows.
+ *  turn.  Balances matrices whose dense rows lie together, at the price of many ghost rows.
  */
 #include "partition/partitioners.h"
 

@@ -71,8 +71,8 @@ static void run_batch(spmm_plan_t *plan, int64_t rows, int64_t first_round, int6
     }
 }
 
-/* @p schedule may be NULL.  With schedule overlap in one chunk halo blocks of csr-gpu wait for
- * their rows themselves. */
+/* @p schedule may be NULL.  With schedule overlap in one chunk off-diagonal blocks of csr-gpu wait
+ * for their rows themselves. */
 static void run(int64_t products, int64_t n, const char *engine, const char *tuning)
 {
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
@@ -116,11 +116,11 @@ static void test_schedules(void **state)
         run(BATCH, N, "cusparse", way[w]);
         run(BATCH, 7, "cusparse", way[w]);
     }
-    ctx->shared.push.quick_bytes = -1;
+    ctx->shared.push.low_latency_bytes = -1;
     for (size_t w = 0; w < sizeof way / sizeof way[0]; w++) {
         run(BATCH, N, "cusparse", way[w]);
     }
-    ctx->shared.push.quick_bytes = 0;
+    ctx->shared.push.low_latency_bytes = 0;
 }
 
 static void test_stress(void **state)
@@ -128,9 +128,9 @@ static void test_stress(void **state)
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
     run(full, N, "cusparse", NULL);
-    ctx->shared.push.quick_bytes = -1;
+    ctx->shared.push.low_latency_bytes = -1;
     run(full, N, "cusparse", NULL);
-    ctx->shared.push.quick_bytes = 0;
+    ctx->shared.push.low_latency_bytes = 0;
 }
 
 /* Rows of 80 bytes, and of 28, which are no multiples of 8 and so never quick. */
@@ -138,8 +138,8 @@ static void test_waits(void **state)
 {
     const int64_t full = getenv("SPMM_TEST_SMALL") != NULL ? 2 * BATCH : FULL;
 
-    for (int quick_bytes = -1; quick_bytes <= 0; quick_bytes++) {
-        ctx->shared.push.quick_bytes = quick_bytes;
+    for (int low_latency_bytes = -1; low_latency_bytes <= 0; low_latency_bytes++) {
+        ctx->shared.push.low_latency_bytes = low_latency_bytes;
         run(full, N, "csr-gpu", "schedule=overlap,chunks=1");
         run(2 * BATCH, 7, "csr-gpu", "schedule=overlap,chunks=1");
     }
@@ -148,9 +148,10 @@ static void test_waits(void **state)
     ctx->shared.push.waits = 0;
 }
 
-/* Products in line, of blocks that do not wait on the device themselves: the halo block sees what
- * an exchange brings that ends long after the local block.  With @p full rows the sums of a window
- * of the local block are those of a second kernel, which the exchange has no part in. */
+/* Products in line, of blocks that do not wait on the device themselves: the off-diagonal block
+ * sees what an exchange brings that ends long after the diagonal block.  With @p full rows the sums
+ * of a window of the diagonal block are those of a second kernel, which the exchange has no part
+ * in. */
 static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t full)
 {
     const size_t        one  = (size_t)rows * LD * sizeof(float);
@@ -168,7 +169,7 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
         const spmm_operands_t x    = {.n = n, .layout = SPMM_LAYOUT_ROW, .stream = stream};
         char                 *text = test_context_explain(plan);
 
-        plan->blocks.local.measured_s = 1e-6; /* the exchange is what a product waits for */
+        plan->blocks.diagonal.measured_s = 1e-6; /* the exchange is what a product waits for */
         assert_int_equal(spmmi_plan_runs_in_line(plan, &x),
                          spmm_test_env.size > 1 && ctx->device.cc >= 90);
         assert_int_equal(strstr(text, "balanced: yes, 1 longer than") != NULL, full > 0);
@@ -190,8 +191,8 @@ static void test_in_line(void **state)
 {
     static const char *const engine[] = {"csr-gpu", "bittcf", "hrpb"};
 
-    for (int quick_bytes = -1; quick_bytes <= 0; quick_bytes++) {
-        ctx->shared.push.quick_bytes = quick_bytes;
+    for (int low_latency_bytes = -1; low_latency_bytes <= 0; low_latency_bytes++) {
+        ctx->shared.push.low_latency_bytes = low_latency_bytes;
         for (size_t e = 0; e < sizeof engine / sizeof engine[0]; e++) {
             run_in_line(engine[e], N, ROWS, 0);
             run_in_line(engine[e], 7, ROWS, 0);
@@ -199,8 +200,8 @@ static void test_in_line(void **state)
         run_in_line("bittcf", N, CUT_ROWS, 8);
         run_in_line("hrpb", N, CUT_ROWS, 8);
     }
-    ctx->shared.push.quick_bytes = 0;
-    late_s                       = 100e-6;
+    ctx->shared.push.low_latency_bytes = 0;
+    late_s                             = 100e-6;
     run(2 * BATCH, N, "csr-gpu", "schedule=overlap,chunks=1"); /* blocks that wait themselves */
     late_s = 0.0;
 }

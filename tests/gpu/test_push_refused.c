@@ -23,7 +23,7 @@ static void *room(size_t bytes)
 
 /* Rank 0 multiplies @p n columns, or is refused them and multiplies N in its next call: all ranks
  * get rows of others that are not those of their product. */
-static void differ(int64_t n, int quick_bytes, const char *words)
+static void differ(int64_t n, int low_latency_bytes, const char *words)
 {
     const int64_t       mine  = spmm_test_env.rank == 0 && n <= N ? n : N;
     spmm_context_t     *first = ctx;
@@ -34,12 +34,12 @@ static void differ(int64_t n, int quick_bytes, const char *words)
     spmm_status_t       status;
 
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx)); /* it does not survive */
-    ctx->shared.push.quick_bytes = quick_bytes;
-    A                            = pair_matrix(ctx, ROWS);
-    B                            = room(ROWS * LD * sizeof(float));
-    C                            = room(ROWS * LD * sizeof(float));
-    o.transport                  = "nccl-push";
-    o.tuning                     = "chunks=1";
+    ctx->shared.push.low_latency_bytes = low_latency_bytes;
+    A                                  = pair_matrix(ctx, ROWS);
+    B                                  = room(ROWS * LD * sizeof(float));
+    C                                  = room(ROWS * LD * sizeof(float));
+    o.transport                        = "nccl-push";
+    o.tuning                           = "chunks=1";
     if (spmm_plan_create(A, N, &o, &plan) == SPMM_OK) {
         spmm_assert_ok(spmm_execute(plan, N, 1.0, B, LD, 0.0, C, LD, stream));
         if (spmm_test_env.rank == 0 && n > N) {
@@ -62,10 +62,11 @@ static void differ(int64_t n, int quick_bytes, const char *words)
 
 static void test_differ(void **state)
 {
-    for (int quick_bytes = -1; quick_bytes <= 0 && spmm_test_env.size > 1; quick_bytes++) {
-        differ(N + 1, quick_bytes, "out of step");
-        differ(N - 1, quick_bytes, "is n the same on both?");
-        differ(4, quick_bytes, "is n the same on both?");
+    for (int low_latency_bytes = -1; low_latency_bytes <= 0 && spmm_test_env.size > 1;
+         low_latency_bytes++) {
+        differ(N + 1, low_latency_bytes, "out of step");
+        differ(N - 1, low_latency_bytes, "is n the same on both?");
+        differ(4, low_latency_bytes, "is n the same on both?");
     }
 }
 

@@ -22,9 +22,17 @@ retired() {
 }
 
 # Words of the library.
+retired . '\<[Yy]ardsticks?\>|_yardstick' 'baseline'
+retired . '\<[Rr]ivals?\>|_rivals?\>' 'candidate'
+retired . '\<([Hh]alo|[Ll]ocal) blocks?\>' 'diagonal and off-diagonal block'
+retired . '\<[Jj]oined blocks?\>|[Bb]locksets?\>|BLOCKSET' 'merged block'
+retired '^(src/(exchange|plan)|include|docs|python)/' '\<mirror(_rows| rows)' 'send rows'
+retired . 'spmmi?_levels|\<[Tt]wo levels\>' 'node-aware exchange'
+retired '^src/plan/' '_edge_t\>|plan->edge\>' 'conversion: of layouts and types'
+retired '^src/' 'SPMM_MARK_|plan_(mark|note)\(' 'phase event'
 retired . '[Hh]alo graph|make_graph\>|build_graph\>' 'halo plan'
 retired . 'spmm_graphs|plan_(make|free|count|run)_graphs?\>' 'capture: executes kept as CUDA graphs'
-retired . 'spmm_forms|SPMM_FORMS|_forms_here|(make|drop)_forms\>' 'blockset: joined or split blocks'
+retired . 'spmm_forms|SPMM_FORMS|_forms_here|(make|drop)_forms\>' 'blocks: merged, or two'
 retired . 'sampler_form\>|SDDMM form|form of (a|the) mask' 'format of a mask'
 retired '^(src/engine|bench)/' '_shapes?_t\>|_shapes?_at\>|(CVSE|BCSR|MOST)_SHAPES' \
     'variant: of how an engine does its work'

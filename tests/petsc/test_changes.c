@@ -77,12 +77,12 @@ static PetscErrorCode axpy(Mat A)
 /* PETSc puts a new matrix into A. */
 static PetscErrorCode axpy_other_pattern(Mat A)
 {
-    Mat turned;
+    Mat transposed;
 
     PetscFunctionBeginUser;
-    PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &turned));
-    PetscCall(MatAXPY(A, 2.0, turned, DIFFERENT_NONZERO_PATTERN));
-    PetscCall(MatDestroy(&turned));
+    PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &transposed));
+    PetscCall(MatAXPY(A, 2.0, transposed, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatDestroy(&transposed));
     PetscFunctionReturn(0);
 }
 

@@ -71,11 +71,11 @@ static PetscErrorCode make(MatType type, const PetscInt shape[2], PetscInt salt,
 static PetscErrorCode make_factor(char kind, MatType own, const PetscInt shape[2], PetscInt salt,
                                   Mat *outer, Mat *inner)
 {
-    const PetscInt turned[2] = {shape[1], shape[0]}, half[2] = {shape[0] / 2, shape[1] / 2};
+    const PetscInt transposed[2] = {shape[1], shape[0]}, half[2] = {shape[0] / 2, shape[1] / 2};
 
     PetscFunctionBeginUser;
     if (kind == 't') {
-        PetscCall(make(own, turned, salt, inner));
+        PetscCall(make(own, transposed, salt, inner));
         PetscCall(MatCreateTranspose(*inner, outer));
     } else if (kind == 'm') {
         PetscCall(make(own, half, salt, inner));

@@ -244,9 +244,9 @@ def test_report(ctx):
     own = (indices >= A.info.first_col) & (indices < A.info.first_col + A.info.local_cols)
     assert np.array_equal(np.sort(plan.halo()), indices[~own])
     assert np.array_equal(np.sort(A.plan(4, op="t").halo()), indices[~own])
-    turned = Matrix.generate(ctx, "uniform:rows=30,cols=50,degree=4").plan(
+    transposed = Matrix.generate(ctx, "uniform:rows=30,cols=50,degree=4").plan(
         4, op="t", reproducible=True)
-    assert len(turned.halo()) == turned.stats.halo_rows == turned.traffic().sum()
+    assert len(transposed.halo()) == transposed.stats.halo_rows == transposed.traffic().sum()
     assert stats.within.rows == stats.halo_rows_total
     phases = {span.phase for span in plan.timeline()}
     assert "local" in phases and phases <= {"pack", "exchange", "local", "halo"}

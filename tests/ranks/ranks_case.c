@@ -52,7 +52,7 @@ static void find_firsts(ranks_case_t *c)
         const spmm_halo_t *h = &c->rank[r].halo;
 
         for (int p = 0; p < h->n_send_peers; p++) {
-            c->rank[h->send_peer[p]].first_mirror[r] = h->send_ptr[p];
+            c->rank[h->send_peer[p]].first_send_row[r] = h->send_ptr[p];
         }
         for (int p = 0; p < h->n_recv_peers; p++) {
             c->rank[h->recv_peer[p]].first_halo[r] = h->recv_ptr[p];

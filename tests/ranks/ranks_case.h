@@ -18,13 +18,13 @@ typedef struct {
 
 typedef struct {
     spmm_halo_t halo;
-    int64_t   first_mirror[RANKS_MOST], first_halo[RANKS_MOST]; /**< as in transport_nccl_push.c */
-    int64_t   n_own;                                            /**< rows of B */
-    char     *window, *source, *target;                         /**< device, as is all below */
-    char     *versions, *results;                               /**< [batch] of them */
-    int32_t  *send_row;                                         /**< of each mirror row */
-    void     *state;
-    uint32_t *failed;
+    int64_t  first_send_row[RANKS_MOST], first_halo[RANKS_MOST]; /**< as in transport_nccl_push.c */
+    int64_t  n_own;                                              /**< rows of B */
+    char    *window, *source, *target;                           /**< device, as is all below */
+    char    *versions, *results;                                 /**< [batch] of them */
+    int32_t *send_row;                                           /**< of each send_rows row */
+    void    *state;
+    uint32_t           *failed;
     spmm_peer_report_t *report; /**< pinned */
 } ranks_rank_t;
 
@@ -81,8 +81,8 @@ void ranks_case_run(ranks_case_t *c, int n_rounds);
 /** Run one round in which rank 0 has rows of @p row_bytes and @p step in mind, its peers longer
  *  rows and step 0, or the reverse: every rank says what came and what it expected.  Nothing may
  *  follow.
- *  @param[in] quick_bytes  as in spmm_push_limits_t */
-void ranks_case_differ(ranks_case_t *c, int quick_bytes, size_t row_bytes, uint32_t step,
+ *  @param[in] low_latency_bytes  as in spmm_push_limits_t */
+void ranks_case_differ(ranks_case_t *c, int low_latency_bytes, size_t row_bytes, uint32_t step,
                        bool reverse);
 
 #endif /* SPMM_RANKS_CASE_H */

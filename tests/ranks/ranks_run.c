@@ -39,27 +39,27 @@ static int push_args(const ranks_case_t *c, const ranks_round_t *round, int r,
     const bool                 forward  = round->direction == SPMM_HALO_FORWARD;
 
     memset(args, 0, sizeof *args);
-    spmmi_push_share(&c->limits, &source, &target, forward ? rank->first_halo : rank->first_mirror,
-                     round->row_bytes, args);
+    spmmi_push_share(&c->limits, &source, &target,
+                     forward ? rank->first_halo : rank->first_send_row, round->row_bytes, args);
     for (int p = 0; p < source.n_peers; p++) {
         args->window[source.peer[p]] = c->rank[source.peer[p]].window;
     }
     for (int p = 0; p < target.n_peers; p++) {
         args->window[target.peer[p]] = c->rank[target.peer[p]].window;
     }
-    args->rank         = r;
-    args->n_ranks      = c->n_ranks;
-    args->own          = rank->window;
-    args->quick_offset = (int64_t)spmmi_push_slots_bytes(c->n_ranks);
-    args->offset       = c->head + (place.elsewhere ? 0 : place.target_shift);
-    args->target       = ranks_target(c, &place, r);
-    args->source       = rank->source + place.source_shift;
-    args->ld           = (int64_t)(place.listed ? place.ld : round->row_bytes);
-    args->row          = place.listed ? rank->send_row : NULL;
-    args->state        = rank->state;
-    args->over         = over_of(round);
-    args->tells_over   = 1;
-    args->watch        = watch_of(c, r);
+    args->rank               = r;
+    args->n_ranks            = c->n_ranks;
+    args->own                = rank->window;
+    args->low_latency_offset = (int64_t)spmmi_push_slots_bytes(c->n_ranks);
+    args->offset             = c->head + (place.elsewhere ? 0 : place.target_shift);
+    args->target             = ranks_target(c, &place, r);
+    args->source             = rank->source + place.source_shift;
+    args->ld                 = (int64_t)(place.listed ? place.ld : round->row_bytes);
+    args->row                = place.listed ? rank->send_row : NULL;
+    args->state              = rank->state;
+    args->over               = over_of(round);
+    args->tells_over         = 1;
+    args->watch              = watch_of(c, r);
     return args->n_blocks;
 }
 
@@ -90,20 +90,21 @@ static int make_arguments(const ranks_case_t *c, const ranks_round_t *round, arg
 static void plan(ranks_case_t *c, const ranks_round_t *round, arguments_t *args)
 {
     enum { NONE = -1 };
-    static const int    quick[] = {SPMM_PUSH_QUICK, SPMM_PUSH_QUICK, 4096, NONE};
+    static const int    quick[] = {SPMM_PUSH_LOW_LATENCY, SPMM_PUSH_LOW_LATENCY, 4096, NONE};
     static const int    most[]  = {32, 3, 1, 112};
     const uint64_t      a       = ranks_draw(c, round->number, 0, 4);
     spmm_push_limits_t *limits  = &c->limits;
 
-    limits->quick_bytes = quick[c->ahead ? 0 : a % 4];
-    limits->max_blocks  = most[a / 4 % 4];
+    limits->low_latency_bytes = quick[c->ahead ? 0 : a % 4];
+    limits->max_blocks        = most[a / 4 % 4];
     if (c->shared && a / 16 % 4 != 0) {
-        *limits = (spmm_push_limits_t){.max_blocks = 1, .quick_bytes = NONE};
+        *limits = (spmm_push_limits_t){.max_blocks = 1, .low_latency_bytes = NONE};
     }
     while (make_arguments(c, round, args) > c->machine->blocks / c->n_ranks) {
-        assert_true(limits->quick_bytes > 0 || limits->max_blocks > 1);
-        limits->quick_bytes = limits->quick_bytes > 1 ? limits->quick_bytes / 2 : NONE;
-        limits->max_blocks  = (limits->max_blocks + 1) / 2;
+        assert_true(limits->low_latency_bytes > 0 || limits->max_blocks > 1);
+        limits->low_latency_bytes =
+            limits->low_latency_bytes > 1 ? limits->low_latency_bytes / 2 : NONE;
+        limits->max_blocks = (limits->max_blocks + 1) / 2;
     }
 }
 
@@ -197,7 +198,7 @@ static void after(const ranks_case_t *c, const ranks_round_t *round, int r, int 
     for (int p = 0; p < target.n_peers && place.elsewhere; p++) {
         const size_t at = (size_t)target.ptr[p] * b;
 
-        if (!spmmi_push_is_quick(&c->limits, target.ptr[p + 1] - target.ptr[p], b)) {
+        if (!spmmi_push_is_low_latency(&c->limits, target.ptr[p + 1] - target.ptr[p], b)) {
             m->copy(r, rows + at, rank->window + c->head + at, spmmi_side_bytes(&target, p, b));
         }
     }
@@ -214,7 +215,7 @@ static void check_peer(const ranks_case_t *c, const ranks_round_t *round, int r,
     const int           from    = target->peer[p];
     const bool          forward = round->direction == SPMM_HALO_FORWARD;
     const ranks_place_t place   = ranks_place(c, round, from);
-    const int64_t first   = forward ? c->rank[r].first_mirror[from] : c->rank[r].first_halo[from];
+    const int64_t first   = forward ? c->rank[r].first_send_row[from] : c->rank[r].first_halo[from];
     const int64_t columns = (int64_t)round->row_bytes / 2;
 
     for (int64_t j = target->ptr[p]; j < target->ptr[p + 1]; j++) {
@@ -318,7 +319,7 @@ static void expect_report(const ranks_case_t *c, const arguments_t *args, int r)
     assert_int_equal(report->expected[1], mine->step);
 }
 
-void ranks_case_differ(ranks_case_t *c, int quick_bytes, size_t row_bytes, uint32_t step,
+void ranks_case_differ(ranks_case_t *c, int low_latency_bytes, size_t row_bytes, uint32_t step,
                        bool reverse)
 {
     const ranks_round_t longer  = {.row_bytes = c->max_row_bytes},
@@ -326,7 +327,7 @@ void ranks_case_differ(ranks_case_t *c, int quick_bytes, size_t row_bytes, uint3
     const ranks_round_t first = reverse ? longer : shorter, others = reverse ? shorter : longer;
     static arguments_t  args;
 
-    c->limits = (spmm_push_limits_t){.max_blocks = 1, .quick_bytes = quick_bytes};
+    c->limits = (spmm_push_limits_t){.max_blocks = 1, .low_latency_bytes = low_latency_bytes};
     assert_true(make_arguments(c, &others, &args) <= c->machine->blocks / c->n_ranks);
     (void)push_args(c, &first, 0, &args.push[0]);
     args.push[0].step = step;

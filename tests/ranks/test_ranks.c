@@ -192,7 +192,7 @@ static void test_wide(void **state)
 /* Ranks whose products differ by n, or of which one has refused an execute. */
 static void test_differ(void **state)
 {
-    static const int quick_bytes[] = {0, 4096, -1};
+    static const int low_latency_bytes[] = {0, 4096, -1};
 
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int k = 0; k < 3 * 3 * 2; k++) {
@@ -201,7 +201,7 @@ static void test_differ(void **state)
             const int           what = k / 6; /* step, length, length in reverse */
 
             ranks_case_open(c, ranks_machines[m], &device, &halo, 32 * 1024, 0, 1);
-            ranks_case_differ(c, quick_bytes[k / 2 % 3], what == 0 ? c->max_row_bytes : 8,
+            ranks_case_differ(c, low_latency_bytes[k / 2 % 3], what == 0 ? c->max_row_bytes : 8,
                               what == 0 ? SPMM_MOST_CHUNKS : 0, what == 2);
             ranks_case_close(c);
             free(c);

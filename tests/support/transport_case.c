@@ -46,13 +46,13 @@ void transport_case_prepare(transport_case_t *f, const spmm_transport_ops_t *tra
     f->state     = NULL;
     spmm_assert_ok(spmmi_halo_create(&spmm_test_env, f->needs.offset, f->needs.need,
                                      f->needs.n_need, &f->peers));
-    f->mirror_bytes = (size_t)spmmi_halo_send_rows(&f->peers) * max_row_bytes;
-    f->halo_bytes   = (size_t)spmmi_halo_recv_rows(&f->peers) * max_row_bytes;
-    assert_non_null(SPMM_NEW(f->mirror, (int64_t)f->mirror_bytes));
+    f->send_rows_bytes = (size_t)spmmi_halo_send_rows(&f->peers) * max_row_bytes;
+    f->halo_bytes      = (size_t)spmmi_halo_recv_rows(&f->peers) * max_row_bytes;
+    assert_non_null(SPMM_NEW(f->send_rows, (int64_t)f->send_rows_bytes));
     assert_non_null(SPMM_NEW(f->halo, (int64_t)f->halo_bytes));
-    memset(f->mirror, 0xee, f->mirror_bytes);
+    memset(f->send_rows, 0xee, f->send_rows_bytes);
     memset(f->halo, 0xee, f->halo_bytes);
-    spmm_assert_ok(device.ops->alloc(&device, f->mirror_bytes, &f->device_mirror));
+    spmm_assert_ok(device.ops->alloc(&device, f->send_rows_bytes, &f->device_send));
     spmm_assert_ok(device.ops->alloc(&device, f->halo_bytes, &f->device_halo));
 }
 
@@ -66,10 +66,10 @@ void transport_case_open(transport_case_t *f, const spmm_transport_ops_t *transp
 void transport_case_close(transport_case_t *f)
 {
     f->transport->destroy(f->state);
-    device.ops->release(&device, f->device_mirror);
+    device.ops->release(&device, f->device_send);
     device.ops->release(&device, f->device_halo);
     spmmi_halo_free(&f->peers);
-    spmmi_free_all(f->mirror, f->halo);
+    spmmi_free_all(f->send_rows, f->halo);
     halo_case_free(&f->needs);
 }
 
@@ -91,7 +91,7 @@ static unsigned char expected(uint64_t round, int from, int64_t index, size_t b)
     return (unsigned char)spmmi_hash2(round * 64 + (uint64_t)from, index, (int64_t)b);
 }
 
-/* Write (or check) the halo rows, sent by their owners or by this rank: row i is needs.need[i]. */
+/* Write (or check) the ghost rows, sent by their owners or by this rank: row i is needs.need[i]. */
 static void visit_halo(transport_case_t *f, bool check, uint64_t round, bool by_owner,
                        size_t row_bytes)
 {
@@ -112,9 +112,9 @@ static void visit_halo(transport_case_t *f, bool check, uint64_t round, bool by_
     }
 }
 
-/* The same for mirror rows, whose order follows from the needs of all ranks. */
-static void visit_mirror(transport_case_t *f, bool check, uint64_t round, bool by_owner,
-                         size_t row_bytes)
+/* The same for send rows, whose order follows from the needs of all ranks. */
+static void visit_send_rows(transport_case_t *f, bool check, uint64_t round, bool by_owner,
+                            size_t row_bytes)
 {
     const int64_t first = f->needs.offset[spmm_test_env.rank];
     const int64_t end   = f->needs.offset[spmm_test_env.rank + 1];
@@ -126,9 +126,9 @@ static void visit_mirror(transport_case_t *f, bool check, uint64_t round, bool b
                 const unsigned char want = expected(round, by_owner ? spmm_test_env.rank : p, i, b);
 
                 if (check) {
-                    assert_int_equal(f->mirror[at], want);
+                    assert_int_equal(f->send_rows[at], want);
                 }
-                f->mirror[at] = check ? 0xee : want;
+                f->send_rows[at] = check ? 0xee : want;
             }
         }
     }
@@ -153,8 +153,8 @@ static spmm_exchange_t use_target_rows(const transport_case_t *f, uint64_t round
         copy(rows, f->halo, f->halo_bytes);
         exchange.halo = rows;
     } else if (rows != NULL) {
-        copy(rows, f->mirror, f->mirror_bytes);
-        exchange.mirror = rows;
+        copy(rows, f->send_rows, f->send_rows_bytes);
+        exchange.send_rows = rows;
     }
     return exchange;
 }
@@ -163,29 +163,29 @@ spmm_exchange_t transport_case_fill(transport_case_t *f, spmm_direction_t direct
                                     size_t row_bytes)
 {
     if (direction == SPMM_HALO_FORWARD) {
-        visit_mirror(f, false, round, true, row_bytes);
+        visit_send_rows(f, false, round, true, row_bytes);
     } else {
         visit_halo(f, false, round, false, row_bytes);
     }
-    copy(f->device_mirror, f->mirror, f->mirror_bytes);
+    copy(f->device_send, f->send_rows, f->send_rows_bytes);
     copy(f->device_halo, f->halo, f->halo_bytes);
     return use_target_rows(f, round,
                            (spmm_exchange_t){.direction = direction,
-                                             .mirror    = f->device_mirror,
+                                             .send_rows = f->device_send,
                                              .halo      = f->device_halo,
                                              .row_bytes = row_bytes});
 }
 
 void transport_case_check(transport_case_t *f, const spmm_exchange_t *exchange, uint64_t round)
 {
-    copy(f->mirror, exchange->mirror, f->mirror_bytes);
+    copy(f->send_rows, exchange->send_rows, f->send_rows_bytes);
     copy(f->halo, exchange->halo, f->halo_bytes);
     spmm_assert_ok(device.ops->stream_sync(&device, stream));
     spmm_assert_ok(spmmi_transport_check(&shared));
     if (exchange->direction == SPMM_HALO_FORWARD) {
         visit_halo(f, true, round, true, exchange->row_bytes);
     } else {
-        visit_mirror(f, true, round, false, exchange->row_bytes);
+        visit_send_rows(f, true, round, false, exchange->row_bytes);
     }
 }
 

@@ -13,9 +13,9 @@ typedef struct {
     spmm_halo_t                 peers; /**< which rows go where */
     const spmm_transport_ops_t *transport;
     void                       *state;
-    unsigned char              *mirror, *halo;               /**< host */
-    void                       *device_mirror, *device_halo; /**< what is exchanged */
-    size_t                      mirror_bytes, halo_bytes;
+    unsigned char              *send_rows, *halo;          /**< host */
+    void                       *device_send, *device_halo; /**< what is exchanged */
+    size_t                      send_rows_bytes, halo_bytes;
 } transport_case_t;
 
 /** Opened by transport_case_device(); shared by all cases. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
-/** @file test_halo_waits.c  Which products have a halo block that waits itself for its rows, and
- *  which are in line: on a plan of nothing but what the answer is made of. */
+/** @file test_halo_waits.c  Which products have an off-diagonal block that waits itself for its
+ *  rows, and which are in line: on a plan of nothing but what the answer is made of. */
 
 #include <math.h>
 
@@ -82,13 +82,13 @@ static spmm_plan_t plan_of(int which)
     plan.ab_type                                = SPMM_R_32F;
     plan.exchange.transport                     = &tells;
     plan.exchange.state                         = &place[which][0];
-    plan.exchange.halo_rows                     = &place[which][1];
+    plan.exchange.ghost_rows                    = &place[which][1];
     plan.exchange.peer_rows                     = &place[which][1];
     plan.exchange.halo.recv_ptr                 = recv_ptr;
     plan.exchange.halo.n_recv_peers             = 1;
-    plan.blocks.halo.nnz                        = 100;
-    plan.blocks.halo.engine                     = &can_wait;
-    plan.blocks.local.engine                    = &can_wait;
+    plan.blocks.off_diagonal.nnz                = 100;
+    plan.blocks.off_diagonal.engine             = &can_wait;
+    plan.blocks.diagonal.engine                 = &can_wait;
     plan.sent_size                              = 4;
     plan.phases.events[0].sync[SPMM_PHASE_DONE] = (spmm_event_t *)(void *)&place[which][2];
     return plan;
@@ -122,19 +122,19 @@ static void test_conditions(void **state)
         spmm_plan_t plan = plan_of(0);
 
         reset();
-        plan.op                 = k == 1 ? SPMM_OP_T : SPMM_OP_N;
-        plan.layout             = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        plan.deterministic      = k == 3;
-        plan.profile            = k == 4;
-        plan.captures           = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
-        plan.exchange.transport = k == 6 ? &silent : &tells;
-        plan.exchange.state     = k == 7 ? NULL : plan.exchange.state; /* two levels */
-        plan.exchange.halo_rows = k == 8 ? &place[1][1] : plan.exchange.halo_rows;
-        plan.blocks.halo.nnz    = k == 9 ? 0 : k == 10 ? (8 << 20) / (4 * N) + 1 : 100;
-        plan.blocks.halo.engine = k == 11 ? &cannot : &can_wait;
-        plan.blocks.halo.engine = k == 12 ? NULL : plan.blocks.halo.engine;
-        captured                = k == 13;
-        recv_ptr[1]             = k == 14 ? (384 << 10) / (4 * N) + 1 : 50;
+        plan.op                  = k == 1 ? SPMM_OP_T : SPMM_OP_N;
+        plan.layout              = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+        plan.deterministic       = k == 3;
+        plan.profile             = k == 4;
+        plan.captures            = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
+        plan.exchange.transport  = k == 6 ? &silent : &tells;
+        plan.exchange.state      = k == 7 ? NULL : plan.exchange.state; /* a node-aware exchange */
+        plan.exchange.ghost_rows = k == 8 ? &place[1][1] : plan.exchange.ghost_rows;
+        plan.blocks.off_diagonal.nnz    = k == 9 ? 0 : k == 10 ? (8 << 20) / (4 * N) + 1 : 100;
+        plan.blocks.off_diagonal.engine = k == 11 ? &cannot : &can_wait;
+        plan.blocks.off_diagonal.engine = k == 12 ? NULL : plan.blocks.off_diagonal.engine;
+        captured                        = k == 13;
+        recv_ptr[1]                     = k == 14 ? (384 << 10) / (4 * N) + 1 : 50;
         assert_int_equal(answer(&plan, 1), k == 0);
     }
 }
@@ -145,8 +145,8 @@ static void test_switches(void **state)
 
     (void)state;
     reset();
-    assert_true(spmmi_plan_may_wait(&plan, &plan.blocks.halo));
-    assert_false(spmmi_plan_may_wait(&plan, &plan.blocks.local));
+    assert_true(spmmi_plan_may_wait(&plan, &plan.blocks.off_diagonal));
+    assert_false(spmmi_plan_may_wait(&plan, &plan.blocks.diagonal));
     assert_false(answer(&plan, 0)); /* a stream without a number */
     prepared = false;
     assert_false(answer(&plan, 1));
@@ -193,24 +193,24 @@ static void test_in_line(void **state)
         spmm_plan_t plan = plan_of(0);
 
         reset();
-        plan.deterministic       = true;
-        plan.op                  = k == 1 ? SPMM_OP_T : SPMM_OP_N;
-        plan.layout              = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        plan.profile             = k == 4;
-        plan.captures            = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
-        plan.exchange.transport  = k == 6 ? &silent : &tells;
-        plan.exchange.state      = k == 7 ? NULL : plan.exchange.state;
-        plan.exchange.halo_rows  = k == 8 ? &place[1][1] : plan.exchange.halo_rows;
-        plan.blocks.halo.nnz     = k == 9 ? 0 : INT32_MAX;
-        plan.blocks.local.engine = k == 10 ? &cannot : &can_wait;
-        plan.blocks.halo.engine  = k == 11 ? &cannot : &can_wait;
-        plan.blocks.halo.engine  = k == 13 ? NULL : plan.blocks.halo.engine;
-        plan.blocks.local.engine = k == 12 ? NULL : plan.blocks.local.engine;
-        captured                 = k == 14;
-        lets                     = k != 15;
+        plan.deterministic              = true;
+        plan.op                         = k == 1 ? SPMM_OP_T : SPMM_OP_N;
+        plan.layout                     = k == 2 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+        plan.profile                    = k == 4;
+        plan.captures                   = k == 5 ? (spmm_captures_t *)(void *)&place[0][0] : NULL;
+        plan.exchange.transport         = k == 6 ? &silent : &tells;
+        plan.exchange.state             = k == 7 ? NULL : plan.exchange.state;
+        plan.exchange.ghost_rows        = k == 8 ? &place[1][1] : plan.exchange.ghost_rows;
+        plan.blocks.off_diagonal.nnz    = k == 9 ? 0 : INT32_MAX;
+        plan.blocks.diagonal.engine     = k == 10 ? &cannot : &can_wait;
+        plan.blocks.off_diagonal.engine = k == 11 ? &cannot : &can_wait;
+        plan.blocks.off_diagonal.engine = k == 13 ? NULL : plan.blocks.off_diagonal.engine;
+        plan.blocks.diagonal.engine     = k == 12 ? NULL : plan.blocks.diagonal.engine;
+        captured                        = k == 14;
+        lets                            = k != 15;
 
-        plan.blocks.local.measured_s  = k == 16 ? 11e-6 : k == 17 ? 9e-6 : (double)NAN;
-        plan.blocks.local.predicted_s = k == 17 || k == 3 ? 11e-6 : 9e-6;
+        plan.blocks.diagonal.measured_s  = k == 16 ? 11e-6 : k == 17 ? 9e-6 : (double)NAN;
+        plan.blocks.diagonal.predicted_s = k == 17 || k == 3 ? 11e-6 : 9e-6;
         assert_int_equal(in_line(&plan), k == 0 || k == 17);
     }
 }

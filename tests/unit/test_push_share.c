@@ -72,7 +72,7 @@ static void check_units(int64_t count, size_t row_bytes, int32_t n_blocks, int n
     assert_true(n_blocks <= 64 / n_peers ||
                 (n_blocks - 1) * (int64_t)16384 < count * (int64_t)row_bytes);
     assert_true(all * (n_blocks + 1) <= INT32_MAX);
-    assert_true(all * SPMM_PUSH_UNIT <= SPMM_PUSH_QUICK);
+    assert_true(all * SPMM_PUSH_UNIT <= SPMM_PUSH_LOW_LATENCY);
     for (int32_t b = 0; b < n_blocks; b++) {
         assert_int_equal(all * b / n_blocks, next);
         next = all * (b + 1) / n_blocks;
@@ -94,9 +94,10 @@ static void check_senders(int s, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(to->first, 100 + to->rank);
         assert_int_equal(to->first_block, block);
         assert_true(to->n_blocks >= 1);
-        assert_int_equal(to->is_quick, spmmi_push_is_quick(&limits, to->count, row_bytes));
+        assert_int_equal(to->is_low_latency,
+                         spmmi_push_is_low_latency(&limits, to->count, row_bytes));
         block += to->n_blocks;
-        if (to->is_quick) {
+        if (to->is_low_latency) {
             check_units(to->count, row_bytes, to->n_blocks, out[s].n);
         } else { /* a word of their own in the reader's slot for each block, whomever it helps */
             assert_int_equal(to->first_word, word);
@@ -123,7 +124,8 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
         assert_int_equal(from->count, rows[from->rank][r]);
         assert_int_equal(from->begin, in[r].ptr[p]);
         assert_int_equal(from->first_block, block);
-        assert_int_equal(from->n_blocks > 0, spmmi_push_is_quick(&limits, from->count, row_bytes));
+        assert_int_equal(from->n_blocks > 0,
+                         spmmi_push_is_low_latency(&limits, from->count, row_bytes));
         block += from->n_blocks;
         if (from->n_blocks > 0) {
             check_units(from->count, row_bytes, from->n_blocks, in[r].n);
@@ -135,7 +137,7 @@ static void check_owners(int r, size_t row_bytes, const spmm_push_args_t *args)
 static size_t any_row_bytes(void)
 {
     static const size_t bytes[] = {
-        2, 6, 8, 16, 24, 512, 1024, 4096, 65536, SPMM_PUSH_QUICK, SPMM_PUSH_QUICK + 8};
+        2, 6, 8, 16, 24, 512, 1024, 4096, 65536, SPMM_PUSH_LOW_LATENCY, SPMM_PUSH_LOW_LATENCY + 8};
 
     return bytes[draw(sizeof bytes / sizeof bytes[0])];
 }
@@ -153,7 +155,8 @@ static void test_push(void **state)
         const size_t row_bytes = any_row_bytes();
 
         make_rows();
-        limits = (spmm_push_limits_t){.max_blocks = most[draw(5)], .quick_bytes = quick[draw(4)]};
+        limits =
+            (spmm_push_limits_t){.max_blocks = most[draw(5)], .low_latency_bytes = quick[draw(4)]};
         for (int r = 0; r < n_ranks; r++) {
             const spmm_exchange_side_t source = side_of(&out[r]), target = side_of(&in[r]);
 
@@ -176,21 +179,21 @@ static void test_push_window(void **state)
         assert_int_equal(spmmi_push_slots_bytes(n) % SPMM_PEER_ALIGN, 0);
         assert_int_equal(spmmi_push_head_bytes(n) % SPMM_PEER_ALIGN, 0);
         assert_int_equal(spmmi_push_head_bytes(n) - spmmi_push_slots_bytes(n),
-                         2 * n * 2 * SPMM_PUSH_QUICK);
+                         2 * n * 2 * SPMM_PUSH_LOW_LATENCY);
     }
 }
 
 /* Quick or not, no rows are nobody's to wait for. */
 static void test_quick(void **state)
 {
-    assert_true(spmmi_push_is_quick(&limits, 0, 6));
-    assert_false(spmmi_push_is_quick(&limits, 1, 6));
-    assert_true(spmmi_push_is_quick(&limits, 1, 8));
-    assert_true(spmmi_push_is_quick(&limits, SPMM_PUSH_QUICK / 512, 512));
-    assert_false(spmmi_push_is_quick(&limits, SPMM_PUSH_QUICK / 512 + 1, 512));
-    assert_true(spmmi_push_is_quick(&limits, 1, SPMM_PUSH_QUICK));
-    assert_false(spmmi_push_is_quick(&limits, 1, SPMM_PUSH_QUICK + 8));
-    assert_false(spmmi_push_is_quick(&limits, INT64_C(1) << 40, 8));
+    assert_true(spmmi_push_is_low_latency(&limits, 0, 6));
+    assert_false(spmmi_push_is_low_latency(&limits, 1, 6));
+    assert_true(spmmi_push_is_low_latency(&limits, 1, 8));
+    assert_true(spmmi_push_is_low_latency(&limits, SPMM_PUSH_LOW_LATENCY / 512, 512));
+    assert_false(spmmi_push_is_low_latency(&limits, SPMM_PUSH_LOW_LATENCY / 512 + 1, 512));
+    assert_true(spmmi_push_is_low_latency(&limits, 1, SPMM_PUSH_LOW_LATENCY));
+    assert_false(spmmi_push_is_low_latency(&limits, 1, SPMM_PUSH_LOW_LATENCY + 8));
+    assert_false(spmmi_push_is_low_latency(&limits, INT64_C(1) << 40, 8));
 }
 
 SPMM_TESTS(test_push, test_push_window, test_quick);

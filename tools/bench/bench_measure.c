@@ -79,7 +79,7 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
     options.engine        = row->chosen;
     options.deterministic = bench->options.deterministic;
     options.executes      = bench->options.executes;
-    /* The yardstick multiplies the matrix as its user has it. */
+    /* The baseline multiplies the matrix as its user has it. */
     options.tuning = strcmp(row->chosen, "cusparse") == 0 ? "order=none" : bench->options.tuning;
     status         = spmm_plan_create(A, row->n, &options, &plan);
     row->build_seconds = host_seconds() - begin;
@@ -104,22 +104,22 @@ int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_
     return code;
 }
 
-bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
-                     bench_row_t *row)
+bool bench_baseline(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
+                    bench_row_t *row)
 {
     bench_options_t     *options = &bench->options;
     const spmm_type_t    type    = options->type;
     const spmm_compute_t compute = options->compute;
     const size_t         pair =
-        (size_t)(info->rows + info->cols) * (size_t)row->n * spmm_type_size(options->yardstick);
+        (size_t)(info->rows + info->cols) * (size_t)row->n * spmm_type_size(options->baseline);
     const int     sets  = bench_timer_sets(&bench->timer, options, pair);
     bench_row_t   other = *row;
     bench_dense_t dense;
     int           code;
 
-    options->type    = options->yardstick;
+    options->type    = options->baseline;
     options->compute = spmmi_is_64f(options->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
-    other.engine     = "yardstick";
+    other.engine     = "baseline";
     other.chosen     = "cusparse";
     code = bench_dense_create(bench->ctx, options, info->rows, info->cols, row->n, sets, &dense);
     if (code == BENCH_GOOD) {
@@ -132,9 +132,9 @@ bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t 
             row->seconds         = other.seconds;
             row->build_seconds   = other.build_seconds;
             row->rotated_seconds = other.rotated_seconds;
-        } else { /* a wrong product is no yardstick */
+        } else { /* a wrong product is no baseline */
             (void)fprintf(stderr,
-                          "spmm_bench: the error of the yardstick on %s is above its bound\n",
+                          "spmm_bench: the error of the baseline on %s is above its bound\n",
                           other.matrix);
             bench->inaccurate = true;
         }

@@ -29,10 +29,10 @@ bool bench_survives(bench_t *bench, int code);
  *  stay NaN where the engine cannot run the problem. */
 int bench_measure(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t *row);
 
-/** The yardstick of another type than the rows': its row, and its seconds into @p row.
- *  @param[in] A  of options->yardstick
+/** The baseline of another type than the rows': its row, and its seconds into @p row.
+ *  @param[in] A  of options->baseline
  *  @return false when the run must end */
-bool bench_yardstick(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
-                     bench_row_t *row);
+bool bench_baseline(bench_t *bench, spmm_matrix_t *A, const spmm_matrix_info_t *info,
+                    bench_row_t *row);
 
 #endif /* BENCH_MEASURE_H */

@@ -115,11 +115,11 @@ static int settle(driver_job_t *job, bench_options_t *o)
     if (o->compute == SPMM_COMPUTE_AUTO) { /* as SPMM_COMPUTE_AUTO is documented */
         o->compute = spmmi_is_64f(o->type) ? SPMM_COMPUTE_64F : SPMM_COMPUTE_32F;
     }
-    if (o->no_yardstick && o->yardstick != SPMM_TYPE_AUTO) {
-        return driver_fail(job, DRIVER_USAGE, "give --yardstick or --no-yardstick");
+    if (o->no_baseline && o->baseline != SPMM_TYPE_AUTO) {
+        return driver_fail(job, DRIVER_USAGE, "give --baseline or --no-baseline");
     }
-    if (o->yardstick == SPMM_TYPE_AUTO) {
-        o->yardstick = o->type;
+    if (o->baseline == SPMM_TYPE_AUTO) {
+        o->baseline = o->type;
     }
     return BENCH_GOOD;
 }
@@ -134,7 +134,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"engines", 0, DRIVER_CALL, .to = o, .call = parse_engines},
         {"type", 0, DRIVER_WORD, .to = &o->type, .words = tool_types},
         {"compute", 0, DRIVER_WORD, .to = &o->compute, .words = tool_computes},
-        {"yardstick", 0, DRIVER_WORD, .to = &o->yardstick, .words = tool_types},
+        {"baseline", 0, DRIVER_WORD, .to = &o->baseline, .words = tool_types},
         {"layout", 0, DRIVER_WORD, .to = &o->layout, .words = tool_layouts},
         {"iterations", 0, DRIVER_INT, .to = &o->iterations, .least = 1, .most = INT64_MAX},
         {"warmup", 0, DRIVER_INT, .to = &o->warmup, .most = INT64_MAX},
@@ -144,7 +144,7 @@ int bench_options_parse(int argc, char **argv, bench_options_t *o)
         {"executes", 0, DRIVER_INT, .to = &o->executes, .most = INT64_MAX},
         {"out", 0, DRIVER_NAME, .to = &o->out},
         {"note", 0, DRIVER_NAME, .to = &o->note},
-        {"no-yardstick", 0, DRIVER_FLAG, .to = &o->no_yardstick},
+        {"no-baseline", 0, DRIVER_FLAG, .to = &o->no_baseline},
         {"also-rotate", 0, DRIVER_FLAG, .to = &o->also_rotate},
         {"deterministic", 0, DRIVER_FLAG, .to = &o->deterministic},
         {"help", 'h', DRIVER_FLAG, .to = &o->help},
@@ -186,9 +186,9 @@ void bench_print_help(FILE *out)
         "  --generate SPEC      a generator (spmm_dist --help lists them); may be given again\n"
         "  --columns N,N,...    widths of B and C [32,128,512]\n"
         "  --type TYPE          64f, 32f, 16f, 16bf, complex 64c or 32c [32f]\n"
-        "  --yardstick TYPE     storage of the cusparse runs that ratios refer to [that of "
+        "  --baseline TYPE     storage of the cusparse runs that ratios refer to [that of "
         "--type]\n"
-        "  --no-yardstick       no ratios: engine cusparse runs where --engines names it alone\n"
+        "  --no-baseline       no ratios: engine cusparse runs where --engines names it alone\n"
         "  --compute MODE       64f, 32f or 32f-fast-tf32 [by type]\n"
         "  --layout LAYOUT      row or col [row]\n"
         "  --engines A,B,...    engines by name; auto: what a plan chooses [all but auto]\n"
@@ -207,7 +207,7 @@ void bench_print_help(FILE *out)
         "  --out FILE           the same rows as tab-separated values, when all are measured\n"
         "  --note TEXT          a first line of the header\n"
         "  -h, --help           print this help\n\n"
-        "The ratio column is the median time of engine cusparse, in the type of --yardstick, over "
+        "The ratio column is the median time of engine cusparse, in the type of --baseline, over "
         "that\n"
         "of the row's engine; build ms is the host time of making the plan.\n"
         "The error is max |C - ref| / (|A||B|) against an FP64 product on the host, of all rows\n"

@@ -33,13 +33,13 @@ typedef struct {
     int            n_engines;
     char          *engine_text; /**< owned: what engine[] points into */
     spmm_type_t    type;
-    spmm_type_t    yardstick; /**< of the cusparse that ratios are to: type, unless asked for */
-    spmm_compute_t compute;   /**< never AUTO after parsing */
+    spmm_type_t    baseline; /**< of the cusparse that ratios are to: type, unless asked for */
+    spmm_compute_t compute;  /**< never AUTO after parsing */
     spmm_layout_t  layout;
     int64_t        iterations, warmup;
-    int64_t        check;     /**< multiplications of the reference, at most */
-    bool        also_rotate;  /**< a second timing of each product, with other B and C each time */
-    bool        no_yardstick; /**< cusparse runs only where engine[] has it */
+    int64_t        check;    /**< multiplications of the reference, at most */
+    bool        also_rotate; /**< a second timing of each product, with other B and C each time */
+    bool        no_baseline; /**< cusparse runs only where engine[] has it */
     bool        deterministic, help;
     uint64_t    seed;
     const char *out, *note; /**< NULL: none */

@@ -41,7 +41,7 @@ void bench_row_break_even(bench_row_t *row, double cusparse_seconds, double cusp
     const double saved = cusparse_seconds - row->seconds;
     const double more  = row->build_seconds - cusparse_build;
 
-    if (isnan(saved)) { /* no yardstick */
+    if (isnan(saved)) { /* no baseline */
         row->break_even = row->break_even_net = (double)NAN;
         return;
     }

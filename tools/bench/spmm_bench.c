@@ -49,7 +49,7 @@ static bool wanted(const bench_options_t *options, const char *engine)
     return options->n_engines == 0;
 }
 
-/* Names of engines in the order of their rows: the yardstick, then what is asked for. */
+/* Names of engines in the order of their rows: the baseline, then what is asked for. */
 static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 {
     spmm_component_info_t info = {.struct_size = sizeof info};
@@ -57,7 +57,7 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
 
     *skip = false;
     if (k == 0) {
-        *skip = options->no_yardstick && !wanted(options, "cusparse");
+        *skip = options->no_baseline && !wanted(options, "cusparse");
         return "cusparse";
     }
     if (options->n_engines > 0) {
@@ -70,15 +70,15 @@ static const char *engine_at(const bench_options_t *options, int k, bool *skip)
     return name;
 }
 
-/* All engines at one width; the seconds of @p row are those of a yardstick of another type, else
- * NaN and cusparse is the yardstick; it is measured also where only others are asked for, unless
+/* All engines at one width; the seconds of @p row are those of a baseline of another type, else
+ * NaN and cusparse is the baseline; it is measured also where only others are asked for, unless
  * the run has none.
  * @return false when the run must end */
 static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
-    const bool             own     = options->yardstick == options->type;
-    double                 warm = row.seconds, rotated = row.rotated_seconds; /* of the yardstick */
+    const bool             own     = options->baseline == options->type;
+    double                 warm = row.seconds, rotated = row.rotated_seconds; /* of the baseline */
     double                 build = row.build_seconds;
     const char            *engine;
     bool                   skip;
@@ -110,7 +110,7 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
                           row.matrix);
             bench->inaccurate = true;
         }
-        if (k == 0 && own && row.passed) { /* a wrong product is no yardstick */
+        if (k == 0 && own && row.passed) { /* a wrong product is no baseline */
             warm    = row.seconds;
             rotated = row.rotated_seconds;
             build   = row.build_seconds;
@@ -125,8 +125,8 @@ static bool run_width(bench_t *bench, spmm_matrix_t *A, bench_dense_t *dense, be
     return true;
 }
 
-/* @p yardstick: A in the type of the yardstick; NULL: that of A */
-static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstick,
+/* @p baseline: A in the type of the baseline; NULL: that of A */
+static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *baseline,
                        const spmm_matrix_info_t *info, bench_row_t row)
 {
     const bench_options_t *options = &bench->options;
@@ -142,7 +142,7 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstic
         row.n       = options->width[w];
         row.seconds = row.rotated_seconds = row.predicted_seconds = NAN;
         row.reordering                                            = "none";
-        if (yardstick != NULL && !bench_yardstick(bench, yardstick, info, &row)) {
+        if (baseline != NULL && !bench_baseline(bench, baseline, info, &row)) {
             return false;
         }
         code = bench_dense_create(bench->ctx, options, info->rows, info->cols, row.n, sets, &dense);
@@ -160,7 +160,7 @@ static bool run_widths(bench_t *bench, spmm_matrix_t *A, spmm_matrix_t *yardstic
 
 /* @return false when the run must end */
 static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t *A,
-                       spmm_matrix_t *yardstick)
+                       spmm_matrix_t *baseline)
 {
     const char        *slash = input->generated ? NULL : strrchr(input->name, '/');
     spmm_matrix_info_t info  = {.struct_size = sizeof info};
@@ -172,7 +172,7 @@ static bool run_matrix(bench_t *bench, const bench_input_t *input, spmm_matrix_t
     row.rows = info.rows;
     row.cols = info.cols;
     row.nnz  = info.nnz;
-    return run_widths(bench, A, yardstick, &info, row);
+    return run_widths(bench, A, baseline, &info, row);
 }
 
 static int make_matrix(bench_t *bench, const bench_input_t *input, spmm_type_t type,
@@ -193,18 +193,18 @@ static int make_matrix(bench_t *bench, const bench_input_t *input, spmm_type_t t
 /* @return false when the run must end */
 static bool run_input(bench_t *bench, const bench_input_t *input)
 {
-    const bench_options_t *options   = &bench->options;
-    spmm_matrix_t         *A         = NULL;
-    spmm_matrix_t         *yardstick = NULL; /* where its type is another */
-    int                    code      = make_matrix(bench, input, options->type, &A);
+    const bench_options_t *options  = &bench->options;
+    spmm_matrix_t         *A        = NULL;
+    spmm_matrix_t         *baseline = NULL; /* where its type is another */
+    int                    code     = make_matrix(bench, input, options->type, &A);
     bool                   alive;
 
-    if (code == BENCH_GOOD && options->yardstick != options->type) {
-        code = make_matrix(bench, input, options->yardstick, &yardstick);
+    if (code == BENCH_GOOD && options->baseline != options->type) {
+        code = make_matrix(bench, input, options->baseline, &baseline);
     }
     alive =
-        code == BENCH_GOOD ? run_matrix(bench, input, A, yardstick) : bench_survives(bench, code);
-    if (spmm_matrix_destroy(&A) != SPMM_OK || spmm_matrix_destroy(&yardstick) != SPMM_OK) {
+        code == BENCH_GOOD ? run_matrix(bench, input, A, baseline) : bench_survives(bench, code);
+    if (spmm_matrix_destroy(&A) != SPMM_OK || spmm_matrix_destroy(&baseline) != SPMM_OK) {
         alive = bench_survives(bench, bench_fail(bench, BENCH_OTHER)) && alive;
     }
     return alive;

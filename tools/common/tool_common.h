@@ -46,7 +46,7 @@ double tool_median(double *values, int64_t n);
  *  adds nothing to what the type allows. */
 double tool_tolerance(spmm_type_t type, spmm_compute_t compute);
 
-/** What halo rows of @p type add to it, unit roundoff; 0 for SPMM_TYPE_AUTO. */
+/** What ghost rows of @p type add to it, unit roundoff; 0 for SPMM_TYPE_AUTO. */
 double tool_roundoff(spmm_type_t type);
 
 /** What an element of C may hold. */

@@ -47,7 +47,7 @@ static const char help_plan[] =
     "Plan (default auto; each NAME and METHOD may be auto):\n"
     "  -d, --device KIND        cpu or cuda\n"
     "  -e, --engine NAME        local format and kernels, see --list-engines\n"
-    "  -x, --transport NAME     how halo rows travel, see --list-transports\n"
+    "  -x, --transport NAME     how ghost rows travel, see --list-transports\n"
     "  -p, --partition METHOD   keep, block, metis, ptscotch, one or file:PATH, see\n"
     "                             --list-partitioners\n"
     "      --imbalance X        bound for metis and ptscotch: largest / mean entries per rank\n"

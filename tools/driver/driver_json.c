@@ -173,7 +173,7 @@ static void add_plan(cJSON *root, const driver_report_t *r, bool *ok)
     add_text(root, "schedule", s->schedule, ok);
     add_int(root, "chunks", s->chunks, ok);
     add_text(root, "transport", s->transport != NULL ? s->transport : "", ok);
-    add_text(root, "levels", s->levels != NULL ? s->levels : "", ok);
+    add_text(root, "exchange", s->exchange != NULL ? s->exchange : "", ok);
 }
 
 /** time.NAME_ms is the largest over ranks; total_ms the median over iterations of the slowest. */

@@ -136,10 +136,10 @@ static void print_plan(FILE *out, const driver_options_t *o, const driver_report
     print_network(out, r);
     (void)fprintf(out, "%-11s %s", "engine", r->engine);
     if (r->halo_engine[0] != '\0') {
-        (void)fprintf(out, ", %s for the halo block", r->halo_engine);
+        (void)fprintf(out, ", %s for the off-diagonal block", r->halo_engine);
     }
     (void)fprintf(out, "\n%-11s %s", "transport", s->transport != NULL ? s->transport : "-");
-    (void)fprintf(out, r->context.nodes > 1 ? ", exchange %s\n" : "\n", s->levels);
+    (void)fprintf(out, r->context.nodes > 1 ? ", exchange %s\n" : "\n", s->exchange);
     if (s->chunks > 1) {
         (void)fprintf(out, "%-11s %s, %d chunks\n", "schedule", s->schedule, s->chunks);
     } else {

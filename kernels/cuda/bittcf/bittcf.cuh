@@ -243,7 +243,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 
         fetch_lists(0);
         fetch_lists(1);
-        if (is_turned(kAccess) && args.x.follows != SPMM_FOLLOWS_BESIDE) {
+        if (is_turned(kAccess) && args.x.follows != SPMM_FOLLOWS_CONCURRENT) {
             wait_for_earlier();
         }
 #pragma unroll

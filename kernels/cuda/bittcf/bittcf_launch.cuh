@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
     const int64_t                  block = (int64_t)blockIdx.x;
     const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
-    if (!is_turned(kAccess) && args.x.follows != SPMM_FOLLOWS_BESIDE) {
+    if (!is_turned(kAccess) && args.x.follows != SPMM_FOLLOWS_CONCURRENT) {
         wait_for_earlier();
     }
     let_next_begin();

@@ -619,7 +619,7 @@ template <typename T, typename C> struct CsrKernels {
             const int64_t slices = std::min(ceil_div(dense.n - j, choice.width), kMaxGridYZ);
 
             dense.first  = (int32_t)j;
-            dense.beside = x.follows == SPMM_FOLLOWS_BESIDE;
+            dense.beside = x.follows == SPMM_FOLLOWS_CONCURRENT;
 
             code = launch_first(x, true, tile_bytes(A, x, choice), choice.kernel,
                                 dim3((unsigned)blocks, (unsigned)slices), dim3(kCsrBlock), stream,

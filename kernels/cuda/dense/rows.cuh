@@ -285,7 +285,7 @@ cudaError_t launch_first(const spmm_operands_t &x, bool waits, size_t room,
                          void (*kernel)(Params...), dim3 grid, dim3 block, cudaStream_t stream,
                          Args... args)
 {
-    return x.follows == SPMM_FOLLOWS_BESIDE || (waits && x.follows == SPMM_FOLLOWS_LAST)
+    return x.follows == SPMM_FOLLOWS_CONCURRENT || (waits && x.follows == SPMM_FOLLOWS_LAST)
                ? launch_early(room, kernel, grid, block, stream, args...)
                : launch_with(room, kernel, grid, block, stream, args...);
 }

@@ -336,7 +336,7 @@ __device__ int find_work(const spmm_push_args_t &a, int home, uint32_t number, c
     uint64_t  at   = 0;
     bool      some = false;
 
-    if (lane + 1 < a.n_to && a.to[p].is_quick == 0 &&
+    if (lane + 1 < a.n_to && a.to[p].is_low_latency == 0 &&
         dealt_of(a.to[p]) < tiles_of(a.to[p].count, a.row_bytes)) {
         const uint32_t taken = *(volatile uint32_t *)&a.state->taken[number % 2][p];
 
@@ -426,13 +426,13 @@ namespace
 
 constexpr int kUnits = 8; /* quick units of a thread on their way at a time */
 
-/* Where in the window of a reader quick rows of rank @p rank lie: two words for each unit. */
-__device__ __forceinline__ uint64_t *quick_of(const spmm_push_args_t &a, char *window, int rank,
-                                              uint32_t number)
+/* Where in the window of a reader low-latency rows of rank @p rank lie: two words for each unit. */
+__device__ __forceinline__ uint64_t *low_latency_of(const spmm_push_args_t &a, char *window,
+                                                    int rank, uint32_t number)
 {
     const int64_t place = int64_t(number % 2) * a.n_ranks + rank;
 
-    return (uint64_t *)(window + a.quick_offset + place * (2 * SPMM_PUSH_QUICK));
+    return (uint64_t *)(window + a.low_latency_offset + place * (2 * SPMM_PUSH_LOW_LATENCY));
 }
 
 /* Wait until all rows of a peer have arrived.  Whole warps. */
@@ -501,7 +501,7 @@ __device__ void direct(const spmm_push_args_t &a, uint32_t number)
     }
 }
 
-/* Units [first, last) of one of the blocks that share the quick rows of a pair of ranks. */
+/* Units [first, last) of one of the blocks that share the low-latency rows of a pair of ranks. */
 struct Units {
     int32_t first, last;
 
@@ -549,12 +549,12 @@ __device__ __forceinline__ void store_unit(char *to, uint2 unit, uint64_t align)
     }
 }
 
-/* Quick rows from a peer to the target. */
+/* Low-latency rows from a peer to the target. */
 __device__ void unpack(const spmm_push_args_t &a, const spmm_push_owner_t &from, const Part &part,
                        uint32_t number)
 {
     const Units     units(from.count, a.row_bytes, part);
-    const uint64_t *word   = quick_of(a, a.own, from.rank, number);
+    const uint64_t *word   = low_latency_of(a, a.own, from.rank, number);
     char           *target = a.target + from.begin * a.row_bytes;
     Patience        patience;
 
@@ -610,13 +610,13 @@ __device__ bool await_room(const spmm_push_args_t &a, int32_t rank, uint32_t num
     return true;
 }
 
-__device__ void send_quick(const spmm_push_args_t &a, const spmm_push_reader_t &to,
-                           const Part &part, uint32_t number)
+__device__ void send_low_latency(const spmm_push_args_t &a, const spmm_push_reader_t &to,
+                                 const Part &part, uint32_t number)
 {
     const Units    units(to.count, a.row_bytes, part);
     const uint32_t width = uint32_t(a.row_bytes / SPMM_PUSH_UNIT);
     const uint64_t align = uint64_t(a.source) | uint64_t(a.ld);
-    uint64_t      *word  = quick_of(a, a.window[to.rank], a.rank, number);
+    uint64_t      *word  = low_latency_of(a, a.window[to.rank], a.rank, number);
     const int      t     = int(threadIdx.x);
     bool           ok    = t != kLearner || await_room(a, to.rank, number);
 
@@ -702,8 +702,8 @@ __device__ __forceinline__ void exchange(const spmm_push_args_t &a, int b)
         }
         const spmm_push_reader_t &to = a.to[p];
 
-        if (to.is_quick) {
-            send_quick(a, to, {b - to.first_block, to.n_blocks}, number);
+        if (to.is_low_latency) {
+            send_low_latency(a, to, {b - to.first_block, to.n_blocks}, number);
         } else {
             send(a, p, b - to.first_block, number);
         }

@@ -2,8 +2,8 @@
 /** @file push_args.h
  *  The exchange that writes rows into the memory of peers, as its kernel sees it.
  *
- *  A window of a rank holds one slot for each rank, then room for quick rows, then the rows of
- *  large exchanges.  Exchanges are numbered, so that nothing is ever reset.
+ *  A window of a rank holds one slot for each rank, then room for low-latency rows, then the rows
+ *  of large exchanges.  Exchanges are numbered, so that nothing is ever reset.
  */
 #ifndef SPMM_CUDA_PUSH_ARGS_H
 #define SPMM_CUDA_PUSH_ARGS_H
@@ -11,11 +11,11 @@
 #include "cuda/exchange/peer_args.h"
 
 enum {
-    SPMM_PUSH_QUICK   = 256 * 1024, /**< most bytes from rank to rank that travel in words */
-    SPMM_PUSH_BLOCKS  = 128,        /**< most thread blocks that send other rows */
-    SPMM_PUSH_TILE    = 4096,       /**< bytes of other rows that a warp sends at a time */
-    SPMM_PUSH_UNIT    = 8,          /**< bytes of a row in two such words */
-    SPMM_PUSH_THREADS = 256,
+    SPMM_PUSH_LOW_LATENCY = 256 * 1024, /**< most bytes from rank to rank that travel in words */
+    SPMM_PUSH_BLOCKS      = 128,        /**< most thread blocks that send other rows */
+    SPMM_PUSH_TILE        = 4096,       /**< bytes of other rows that a warp sends at a time */
+    SPMM_PUSH_UNIT        = 8,          /**< bytes of a row in two such words */
+    SPMM_PUSH_THREADS     = 256,
     /** Exchanges whose announcements are kept: a sender is two ahead of its reader at most, also
      *  where numbers begin anew after 2^32 - 2. */
     SPMM_PUSH_KEPT = 8
@@ -55,14 +55,15 @@ typedef struct {
      *  done: then they help those of other readers */
     int32_t first_block, n_blocks;
     int32_t first_word; /**< of these blocks: where in slots they tell; not of quick ones */
-    int32_t is_quick;
+    int32_t is_low_latency;
 } spmm_push_reader_t;
 
 /** A rank that this one gets rows of. */
 typedef struct {
     int64_t begin, count; /**< target rows */
     int32_t rank;
-    int32_t first_block, n_blocks; /**< that unpack quick rows; 0 blocks: they are not quick */
+    int32_t first_block,
+        n_blocks; /**< that unpack low-latency rows; 0 blocks: they are not quick */
 } spmm_push_owner_t;
 
 /** Block 0 tells the others and waits, the next ones send, those from first_unpacker on unpack.
@@ -77,9 +78,10 @@ typedef struct {
     int32_t            n_to, n_from;
     int32_t            rank;
     int32_t            first_unpacker, n_blocks;
-    char              *own; /**< our window */
-    int64_t quick_offset;   /**< of the room for quick rows, 2 x ranks x 2 SPMM_PUSH_QUICK bytes */
-    int32_t n_ranks;
+    char              *own;                /**< our window */
+    int64_t            low_latency_offset; /**< of the room for low-latency rows, 2 x ranks x 2
+                                     SPMM_PUSH_LOW_LATENCY bytes */
+    int32_t            n_ranks;
     /** rows of large exchanges are to come to our window there; quick ones to target */
     uint64_t       offset;
     char          *target;

@@ -563,7 +563,7 @@ static int32_t choose_width(const spmm_device_t *device, int32_t windows,
                             const spmm_attention_what_t *what)
 {
     const int32_t kept  = what->k <= 64 ? 64 : MOST_K; /* columns that the kernel has room for */
-    const int32_t lists = what->turned ? 24 : 8; /* bytes of column and stats, of two stages */
+    const int32_t lists = what->transposed ? 24 : 8; /* bytes of column and stats, of two stages */
     const int32_t width = (windows > 8 ? 432 : windows > 4 ? 128 : 64) * 64 / kept;
     const int32_t most  = (shared_bytes(device) - 8 * kept) / (8 * kept + lists) / 8 * 8;
 
@@ -581,8 +581,8 @@ static spmm_status_t choose_variant(const spmm_device_t *device, const spmm_csr_
 
     SPMM_TRY(spmmi_tc_facts_scan(device->env, block, &facts, &used));
     variant->height =
-        !what->turned && (double)facts.pairs[1] < 0.6 * (double)facts.pairs[0] ? 16 : 8;
-    variant->windows = variant->height == 8 && what->k <= 64 && !what->turned ? 32 : 16;
+        !what->transposed && (double)facts.pairs[1] < 0.6 * (double)facts.pairs[0] ? 16 : 8;
+    variant->windows = variant->height == 8 && what->k <= 64 && !what->transposed ? 32 : 16;
     count            = block->n_rows / variant->height;
     while (variant->windows > 4 &&
            10 * (count / variant->windows) * what->heads < 9 * (int64_t)device->n_sm) {
@@ -618,7 +618,7 @@ static spmm_status_t make_format(spmm_attender_t *a, const spmm_csr_t *block,
     a->in_windows = asks_for(what, "windows") ||
                     (on_gpu && !asks_for(what, "rows") && why_no_windows(a->device, what) == NULL);
     a->gradient_windows = a->in_windows && what->gradients && what->k <= MOST_GRADIENT_K;
-    a->in_windows       = what->turned ? a->gradient_windows : a->in_windows;
+    a->in_windows       = what->transposed ? a->gradient_windows : a->in_windows;
     if (a->in_windows) {
         SPMM_TRY(make_windows(a, block, what));
     }

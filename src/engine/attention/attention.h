@@ -26,7 +26,7 @@ typedef struct {
     int64_t     heads, k;
     const char *kernel;    /**< "rows", "windows"; NULL or "auto": windows on GPUs where they can */
     bool        gradients; /**< are wanted, too */
-    bool        turned;    /**< the block is of the transpose, for gradients of keys alone */
+    bool        transposed; /**< the block is of the transpose, for gradients of keys alone */
 } spmm_attention_what_t;
 
 /** A mask, ready for attention. */

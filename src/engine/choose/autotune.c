@@ -25,7 +25,7 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     const double spent     = spmmi_now() - t->start;
     const double product_s = isnan(c->measured_s) ? c->predicted_s : c->measured_s;
-    const double trials    = c->engine->yardstick ? 3.0 : 1.0;
+    const double trials    = c->engine->baseline ? 3.0 : 1.0;
     const double cost  = spmmi_tuning_build_seconds(t, c) + trials * spmmi_trial_seconds(product_s);
     const double saved = (double)t->executes * (t->best->measured_s - product_s);
     const double times = spmmi_tuning_is_near(t, c) ? SPMM_NEAR_SHARES : 1.0;
@@ -34,14 +34,14 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
            cost <= saved; /* NaN: not measured */
 }
 
-/* May the best be measured, though no rival is within the budget?  It may prove so slow that one
- * is. */
+/* May the best be measured, though no candidate is within the budget?  It may prove so slow that
+ * one is. */
 static bool may_doubt(const spmm_tuning_t *t)
 {
     return spmmi_now() - t->start + best_seconds(t) <= t->budget_s;
 }
 
-/* Room for B and C, and the time of the best.  *goes_on: measured, there may be rivals. */
+/* Room for B and C, and the time of the best.  *goes_on: measured, there may be candidates. */
 static spmm_status_t measure_best(spmm_tuning_t *t, bool *goes_on)
 {
     spmm_status_t status;
@@ -90,10 +90,10 @@ static spmm_status_t measure_anew(spmm_tuning_t *t, const spmm_candidate_t *c, v
     return SPMM_OK;
 }
 
-/* A format that is not the fastest; of the yardstick, one lends its arrays to those to come. */
+/* A format that is not the fastest; of the baseline, one lends its arrays to those to come. */
 static void put_away(spmm_tuning_t *t, const spmm_candidate_t *c, void *format)
 {
-    if (c->engine->yardstick && t->lender == NULL) {
+    if (c->engine->baseline && t->lender == NULL) {
         t->lender = format;
     } else {
         c->engine->destroy(format);
@@ -140,7 +140,7 @@ static spmm_status_t try_one(spmm_tuning_t *t, spmm_candidate_t *c, int variant)
     return SPMM_OK;
 }
 
-/* The algorithms of the yardstick from number @p first on, whose arrays are those of the block. */
+/* The algorithms of the baseline from number @p first on, whose arrays are those of the block. */
 static spmm_status_t try_algorithms(spmm_tuning_t *t, spmm_candidate_t *c, int first)
 {
     const int     n      = spmmi_tuning_variants(t, c);
@@ -156,8 +156,9 @@ static spmm_status_t try_algorithms(spmm_tuning_t *t, spmm_candidate_t *c, int f
     return status;
 }
 
-/* Rivals of the best, by predicted time, as far as the budget goes, or what they are to save. */
-static spmm_status_t try_rivals(spmm_tuning_t *t)
+/* Candidates of the best, by predicted time, as far as the budget goes, or what they are to
+ * save. */
+static spmm_status_t try_candidates(spmm_tuning_t *t)
 {
     bool goes_on  = true;
     int  measured = 1;
@@ -165,7 +166,7 @@ static spmm_status_t try_rivals(spmm_tuning_t *t)
     for (int rank = t->at + 1; rank < t->n; rank++) {
         spmm_candidate_t *c = t->order[rank];
 
-        if (!spmmi_tuning_is_rival(t, c, spmmi_tuning_is_due(t, c) ? 0 : measured) ||
+        if (!spmmi_tuning_is_candidate(t, c, spmmi_tuning_is_due(t, c) ? 0 : measured) ||
             !spmmi_tuning_fits(t, c)) {
             continue;
         }
@@ -178,15 +179,15 @@ static spmm_status_t try_rivals(spmm_tuning_t *t)
         if (!is_affordable(t, c)) {
             t->ended = true;
         } else if (t->measuring) {
-            SPMM_TRY(c->engine->yardstick ? try_algorithms(t, c, 1) : try_one(t, c, 0));
-            measured += !c->engine->yardstick;
+            SPMM_TRY(c->engine->baseline ? try_algorithms(t, c, 1) : try_one(t, c, 0));
+            measured += !c->engine->baseline;
         }
     }
     return SPMM_OK;
 }
 
-/* The other variants of @p c, as far as the budget goes; of the yardstick those that are not tried
- * where it was a rival: it has been built first. */
+/* The other variants of @p c, as far as the budget goes; of the baseline those that are not tried
+ * where it was a candidate: it has been built first. */
 static spmm_status_t try_variants_of(spmm_tuning_t *t, spmm_candidate_t *c)
 {
     const int n       = spmmi_tuning_variants(t, c);
@@ -200,7 +201,7 @@ static spmm_status_t try_variants_of(spmm_tuning_t *t, spmm_candidate_t *c)
         if (!t->measuring) {
             SPMM_TRY(measure_best(t, &goes_on));
         }
-        if (goes_on && c->engine->yardstick) {
+        if (goes_on && c->engine->baseline) {
             return try_algorithms(t, c, 2);
         }
         if (goes_on) {
@@ -232,8 +233,8 @@ static spmm_status_t try_variants(spmm_tuning_t *t)
 {
     bool done[SPMM_MOST_ENGINES] = {false};
 
-    for (int rank = t->at + 1; rank < t->n; rank++) { /* its algorithms have been rivals */
-        done[rank] = t->order[rank]->engine->yardstick;
+    for (int rank = t->at + 1; rank < t->n; rank++) { /* its algorithms have been candidates */
+        done[rank] = t->order[rank]->engine->baseline;
     }
     for (int rank = next_to_variant(t, done); rank >= 0; rank = next_to_variant(t, done)) {
         done[rank] = true;
@@ -254,7 +255,7 @@ static spmm_status_t tune(spmm_tuning_t *t)
         }
         from     = t->at + 1;
         t->start = spmmi_now();
-        SPMM_TRY(try_rivals(t)); /* without a best one where that could be built, but not run */
+        SPMM_TRY(try_candidates(t)); /* without a best one where that could be built, but not run */
         SPMM_TRY(try_variants(t));
     }
     return SPMM_OK;
@@ -351,13 +352,13 @@ static spmm_status_t choose(spmm_tuning_t *t, const spmm_engine_choice_t *choice
     return spmmi_tuning_build_best(t);
 }
 
-/* C of 16 bits is rounded once, but the yardstick's library adds rounded sums in it. */
+/* C of 16 bits is rounded once, but the baseline's library adds rounded sums in it. */
 static void leave_out_rounding(spmm_candidate_t *candidates, int n)
 {
     for (int e = 0; e < n; e++) {
         spmm_candidate_t *c = &candidates[e];
 
-        if (c->usable && c->engine->yardstick && spmm_type_size(c->c_type) == 2 &&
+        if (c->usable && c->engine->baseline && spmm_type_size(c->c_type) == 2 &&
             spmmi_candidate_least(candidates, n, e) >= 0) {
             spmmi_candidate_leave_out(c, "adds sums of 16 bits: it is taken by name alone");
         }

@@ -8,14 +8,14 @@
 #include "engine/choose/roofline.h"
 #include "spmm_dist/context.h"
 
-/* The yardstick's format is the block as it is: bytes/s of a copy to the device, and the copy's own
+/* The baseline's format is the block as it is: bytes/s of a copy to the device, and the copy's own
  * allocations. */
 static const double upload_rate = 5e9, upload_s = 0.5e-3;
 
 enum {
-    MOST_TRIED  = 3, /* beside the yardstick */
+    MOST_TRIED  = 3, /* beside the baseline */
     FEW_COLUMNS = 32,
-    FEW         = 200 /* products: they may not pay for the format of the yardstick */
+    FEW         = 200 /* products: they may not pay for the format of the baseline */
 };
 /* Most bytes of a format: times what the block takes as CSR, and more. */
 static const double most_factor = 4.0, most_more = 8388608.0;
@@ -71,11 +71,11 @@ spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, in
     *format            = NULL;
     t->problem.layout  = c->layout;
     t->problem.c_type  = c->c_type;
-    t->problem.variant = t->measures && c->engine->yardstick && variant == 0 ? 1 : variant;
-    t->problem.sibling = !c->engine->yardstick ? NULL
-                         : t->lender != NULL   ? t->lender
-                         : t->best == c        ? t->format
-                                               : NULL;
+    t->problem.variant = t->measures && c->engine->baseline && variant == 0 ? 1 : variant;
+    t->problem.sibling = !c->engine->baseline ? NULL
+                         : t->lender != NULL  ? t->lender
+                         : t->best == c       ? t->format
+                                              : NULL;
     status             = c->engine->build(t->block, &t->problem, t->device, format);
     t->problem.variant = 0;
     t->problem.sibling = NULL;
@@ -125,10 +125,10 @@ double spmmi_tuning_csr_bytes(const spmm_tuning_t *t)
            (double)t->block->n_rows * (double)sizeof(int32_t);
 }
 
-/* Another engine than the yardstick takes about as long as the one that is there. */
+/* Another engine than the baseline takes about as long as the one that is there. */
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return c->engine->yardstick
+    return c->engine->baseline
                ? fmin(t->best_build_s, upload_s + spmmi_tuning_csr_bytes(t) / upload_rate)
                : t->best_build_s + spmmi_tuning_load_seconds(c);
 }
@@ -136,21 +136,21 @@ double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t
 /* Of few columns, of column-major blocks and of complex numbers models know least. */
 static bool is_doubted(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return c->engine->yardstick && (t->problem.n < FEW_COLUMNS || c->layout != SPMM_LAYOUT_ROW ||
-                                    spmmi_is_complex(t->problem.ab_type));
+    return c->engine->baseline && (t->problem.n < FEW_COLUMNS || c->layout != SPMM_LAYOUT_ROW ||
+                                   spmmi_is_complex(t->problem.ab_type));
 }
 
-bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
+bool spmmi_tuning_is_candidate(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
 {
     const double most = is_doubted(t, c) ? SPMM_YARDSTICK_WORTH_TRYING : SPMM_WORTH_TRYING;
 
-    return (c->engine->yardstick || tried < MOST_TRIED) &&
+    return (c->engine->baseline || tried < MOST_TRIED) &&
            c->predicted_s <= most * t->order[0]->predicted_s;
 }
 
 bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return t->executes >= FEW && (c->engine->yardstick || c->engine->always_tried);
+    return t->executes >= FEW && (c->engine->baseline || c->engine->always_tried);
 }
 
 bool spmmi_tuning_fits(const spmm_tuning_t *t, const spmm_candidate_t *c)
@@ -176,7 +176,7 @@ bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c)
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     return c->engine->variants != NULL && t->problem.pattern != NULL &&
-                   (t->measures || !c->engine->yardstick)
+                   (t->measures || !c->engine->baseline)
                ? c->engine->variants(t->problem.pattern, &t->problem, t->device)
                : 1;
 }

@@ -19,9 +19,9 @@ typedef struct {
     void                *format;                   /**< of best */
     int                  variant;                  /**< of format */
     double               best_build_s;
-    bool                 measures; /**< times decide: the yardstick's algorithms are variants */
+    bool                 measures; /**< times decide: the baseline's algorithms are variants */
     bool                 ended;    /**< the budget did not last for all that was to be measured */
-    void   *lender;   /**< owned: a format of the yardstick whose arrays its others share; NULL */
+    void   *lender;   /**< owned: a format of the baseline whose arrays its others share; NULL */
     int64_t executes; /**< products to come */
     double  budget_s, start; /**< to find the fastest in; start: of that */
     bool needs_room; /**< want of memory is an error: how much is free must not decide on bits, and
@@ -47,19 +47,19 @@ spmm_status_t spmmi_tuning_build_best(spmm_tuning_t *t);
 void          spmmi_tuning_drop_best(spmm_tuning_t *t);
 /** Bytes of the block as CSR with 32-bit indices. */
 double spmmi_tuning_csr_bytes(const spmm_tuning_t *t);
-/** Seconds that the format of @p c may take to build, beside the yardstick's own trials. */
+/** Seconds that the format of @p c may take to build, beside the baseline's own trials. */
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c);
-/** Is @p c predicted to be near enough to the best, @p tried being in work beside the yardstick? */
-bool spmmi_tuning_is_rival(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
+/** Is @p c predicted to be near enough to the best, @p tried being in work beside the baseline? */
+bool spmmi_tuning_is_candidate(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
 /** Must @p c be measured, whatever it takes?  So many products are to come that the plan must not
- *  be slower than the yardstick, nor than the dense product. */
+ *  be slower than the baseline, nor than the dense product. */
 bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** Could there be room for a format of @p c?  It may take four times what the block takes as CSR,
  *  and 8 MiB more; what is larger takes too long to build. */
 bool spmmi_tuning_fits(const spmm_tuning_t *t, const spmm_candidate_t *c);
 /** Is @p c predicted so near to the best that it proves the faster one as often as not? */
 bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c);
-/** In how many ways @p c can lay its work out; the yardstick has its algorithms where times decide
+/** In how many ways @p c can lay its work out; the baseline has its algorithms where times decide
  *  alone, counted from 1. */
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c);
 

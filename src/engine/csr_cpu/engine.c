@@ -85,8 +85,8 @@ static spmm_status_t allocate(const spmm_csr_t *block, const spmm_problem_t *pro
     return SPMM_OK;
 }
 
-/* Columns of B are turned to rows where each row is then read several times.  Reproducible plans
- * add up alike whatever the block. */
+/* Columns of B are transposed to rows where each row is then read several times.  Reproducible
+ * plans add up alike whatever the block. */
 static spmm_status_t allocate_panel(const spmm_csr_t *block, const spmm_problem_t *problem,
                                     spmm_env_t *env, spmm_csr_cpu_t *f)
 {
@@ -242,7 +242,7 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return SPMM_OK;
 }
 
-static void adopt(void *format)
+static void own(void *format)
 {
     ((spmm_csr_cpu_t *)format)->borrowed = false;
 }
@@ -325,7 +325,7 @@ const spmm_engine_ops_t spmmi_engine_csr_cpu = {
     .supports    = supports,
     .cost        = cost,
     .build       = build,
-    .adopt       = adopt,
+    .own         = own,
     .refill      = refill,
     .places      = places,
     .execute     = execute,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file engine.c  CSR through cuSPARSE's generic API: the yardstick and the fallback. */
+/** @file engine.c  CSR through cuSPARSE's generic API: the baseline and the fallback. */
 #include <stdio.h>
 #include <string.h>
 
@@ -151,7 +151,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 const spmm_engine_ops_t spmmi_engine_cusparse = {
     .name        = "cusparse",
     .description = "CSR through cuSPARSE, fastest of its algorithms, all types",
-    .yardstick   = true,
+    .baseline    = true,
     .supports    = supports,
     .cost        = cost,
     .terms       = terms,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine.c
  *  Strips of rows on the CUDA cores of a GPU, for column-major blocks: rows of B that a strip uses
- *  are turned in shared memory, so neither B nor C is copied.
+ *  are transposed in shared memory, so neither B nor C is copied.
  */
 #include <math.h>
 #include <stdio.h>
@@ -276,7 +276,7 @@ static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 
 const spmm_engine_ops_t spmmi_engine_strips = {
     .name        = "strips",
-    .description = "strips of rows on CUDA cores, column-major B turned in shared memory",
+    .description = "strips of rows on CUDA cores, column-major B transposed in shared memory",
     .supports    = supports,
     .cost        = cost,
     .terms       = strips_terms,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file attention.c
- *  Sparse attention distributed by rows of Q: rows of K and V travel, and the halo block resumes
- *  the softmax where the local block left it, by O and the log of the sum of exponentials.
+ *  Sparse attention distributed by rows of Q: rows of K and V travel, and the off-diagonal block
+ *  resumes the softmax where the diagonal block left it, by O and the log of the sum of
+ *  exponentials.
  *
  *  The gradient of Q has the rows of the mask; those of K and V have the rows of its transpose, at
  *  whose columns rows of Q, dO and stats are: they travel, and no sums have to.
@@ -35,10 +36,10 @@ static spmm_status_t make_block(const spmm_plan_t *base, spmm_block_t *block,
 
 static spmm_status_t make_local(spmm_attention_side_t *side, const spmm_attention_what_t *what)
 {
-    SPMM_TRY(make_block(side->base, &side->base->blocks.local, what, &side->local));
-    SPMM_TRY(make_block(side->base, &side->base->blocks.halo, what, &side->halo));
+    SPMM_TRY(make_block(side->base, &side->base->blocks.diagonal, what, &side->local));
+    SPMM_TRY(make_block(side->base, &side->base->blocks.off_diagonal, what, &side->halo));
     SPMM_TRY(spmmi_phases_create(&side->base->phases, SPMM_ATTENTION_OPERANDS));
-    return spmmi_plan_make_rows(side->base, SPMM_BLOCKSET_SPLIT);
+    return spmmi_plan_make_rows(side->base, false);
 }
 
 /* @p n: columns of all operands that travel.  Collective, agreed. */
@@ -83,10 +84,10 @@ static spmm_status_t make(spmm_attention_plan_t *plan, spmm_transport_shared_t *
     if (!what.gradients) {
         return SPMM_OK;
     }
-    what.turned = true;
+    what.transposed = true;
     SPMM_TRY(spmmi_matrix_transpose(mask, false, &plan->transpose));
     SPMM_TRY(make_side(shared, plan->transpose, 2 * n + stats_width(mask->type, plan->heads), &what,
-                       o, &plan->turned));
+                       o, &plan->transposed));
     return spmmi_agree(shared->env,
                        alloc_stats(plan->mask.base, mask->n_rows, 2 * plan->heads, &plan->stats));
 }
@@ -136,12 +137,12 @@ void spmmi_attention_free(spmm_attention_plan_t *plan)
         device->ops->release(device, plan->stats);
     }
     free_side(&plan->mask);
-    free_side(&plan->turned);
+    free_side(&plan->transposed);
     spmmi_matrix_free(plan->transpose);
     spmmi_free(plan);
 }
 
-/* Rows of the halo block are what was received. */
+/* Rows of the off-diagonal block are what was received. */
 static void take(const spmm_attention_operand_t *operand, const void **rows, int64_t *ld)
 {
     *rows = operand->received;
@@ -212,28 +213,28 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
     const spmm_attention_work_t query  = {.args = &mine, .run = run_query};
     const spmm_attention_work_t key    = {.args = &mine, .run = run_key};
     const int64_t n = plan->heads * plan->k, width = stats_width(args->type, plan->heads);
-    spmm_attention_operand_t to_q[] = {{.rows = args->K, .ld = args->ldk, .n = n},
-                                       {.rows = args->V, .ld = args->ldv, .n = n}};
-    spmm_attention_operand_t to_k[] = {{.rows = args->Q, .ld = args->ldq, .n = n},
-                                       {.rows = args->dO, .ld = args->ldo, .n = n},
-                                       {.rows = plan->stats, .ld = width, .n = width}};
-    spmm_plan_t             *turned = plan->turned.base;
-    spmm_status_t            status = SPMM_OK, ended;
+    spmm_attention_operand_t to_q[]     = {{.rows = args->K, .ld = args->ldk, .n = n},
+                                           {.rows = args->V, .ld = args->ldv, .n = n}};
+    spmm_attention_operand_t to_k[]     = {{.rows = args->Q, .ld = args->ldq, .n = n},
+                                           {.rows = args->dO, .ld = args->ldo, .n = n},
+                                           {.rows = plan->stats, .ld = width, .n = width}};
+    spmm_plan_t             *transposed = plan->transposed.base;
+    spmm_status_t            status     = SPMM_OK, ended;
 
     mine.stats   = plan->stats;
     filled.stats = plan->stats;
     /* The last gradients, on whatever stream, may be at work on them. */
-    if (turned->timing.in_use) {
-        status = spmmi_phase_wait(&turned->phases, 0, SPMM_PHASE_DONE, stream);
+    if (transposed->timing.in_use) {
+        status = spmmi_phase_wait(&transposed->phases, 0, SPMM_PHASE_DONE, stream);
     }
     if (status == SPMM_OK) {
         status = spmmi_attender_stats(plan->mask.base->device, &filled, stream);
     }
     status =
         spmmi_first_failure(status, spmmi_attention_side_run(&plan->mask, to_q, 2, &query, stream));
-    status =
-        spmmi_first_failure(status, spmmi_attention_side_run(&plan->turned, to_k, 3, &key, stream));
-    ended                 = spmmi_phase_record(&turned->phases, 0, SPMM_PHASE_DONE, stream);
-    turned->timing.in_use = turned->timing.in_use || ended == SPMM_OK;
+    status = spmmi_first_failure(
+        status, spmmi_attention_side_run(&plan->transposed, to_k, 3, &key, stream));
+    ended                     = spmmi_phase_record(&transposed->phases, 0, SPMM_PHASE_DONE, stream);
+    transposed->timing.in_use = transposed->timing.in_use || ended == SPMM_OK;
     return spmmi_first_failure(status, ended);
 }

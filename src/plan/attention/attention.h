@@ -19,9 +19,9 @@ typedef struct {
 struct spmm_attention_plan {
     int64_t               heads, k;
     spmm_attention_side_t mask;
-    spmm_matrix_t        *transpose; /**< owned; NULL: no gradients, as the next two */
-    spmm_attention_side_t turned;    /**< the transpose: at its columns rows of Q travel */
-    void                 *stats;     /**< of spmm_attention_gradient_t, device, owned */
+    spmm_matrix_t        *transpose;  /**< owned; NULL: no gradients, as the next two */
+    spmm_attention_side_t transposed; /**< the transpose: at its columns rows of Q travel */
+    void                 *stats;      /**< of spmm_attention_gradient_t, device, owned */
     void                 *lse; /**< [local rows x heads], device, owned: where the caller gives
                                           none */
 };
@@ -50,7 +50,7 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
 typedef struct {
     const void *rows;
     int64_t     ld, n;    /**< in elements of the mask's type */
-    void       *received; /**< set: [halo rows x n] */
+    void       *received; /**< set: [ghost rows x n] */
 } spmm_attention_operand_t;
 
 enum { SPMM_ATTENTION_OPERANDS = 3 };
@@ -58,12 +58,12 @@ enum { SPMM_ATTENTION_OPERANDS = 3 };
 /** What a side does with its two blocks. */
 typedef struct {
     const void *args;
-    /** @p operand NULL: the local block, else the halo block with what was received. */
+    /** @p operand NULL: the diagonal block, else the off-diagonal block with what was received. */
     spmm_status_t (*run)(const spmm_attender_t *attender, const void *args,
                          const spmm_attention_operand_t *operand, spmm_stream_t stream);
 } spmm_attention_work_t;
 
-/** Work on the local block while @p count operands travel, then on the halo block. */
+/** Work on the diagonal block while @p count operands travel, then on the off-diagonal block. */
 spmm_status_t spmmi_attention_side_run(spmm_attention_side_t    *side,
                                        spmm_attention_operand_t *operand, int count,
                                        const spmm_attention_work_t *work, spmm_stream_t stream);

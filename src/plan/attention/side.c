@@ -2,7 +2,7 @@
 /** @file side.c
  *  One pass over a mask as a plan runs a product (schedule/overlap.c): the operands travel on the
  *  comm stream, each a slice of the columns that the plan was made for, while the user stream works
- *  on the local block; then comes the halo block.
+ *  on the diagonal block; then comes the off-diagonal block.
  */
 #include <stdint.h>
 
@@ -33,7 +33,7 @@ static void cut(const spmm_plan_t *base, spmm_attention_operand_t *operand, int 
 
     for (int c = 0; c < count; c++) {
         slice[c]            = (spmm_slice_t){.index = c, .first = first, .n = operand[c].n};
-        slice[c].halo       = (char *)base->exchange.halo_rows + row * (size_t)first;
+        slice[c].halo       = (char *)base->exchange.ghost_rows + row * (size_t)first;
         operand[c].received = slice[c].halo;
         first += operand[c].n;
     }
@@ -60,7 +60,7 @@ static spmm_status_t run_overlapped(spmm_attention_side_t *side, spmm_attention_
         }
         SPMM_TRY(spmmi_plan_end_rows(base, &x, &slice[c], comm));
     }
-    /* Also where the local block failed: the operands are the caller's again behind this. */
+    /* Also where the diagonal block failed: the operands are the caller's again behind this. */
     status = spmmi_first_failure(
         status, spmmi_phase_wait(&base->phases, count - 1, SPMM_PHASE_EXCHANGED, stream));
     SPMM_TRY(status);
@@ -95,6 +95,6 @@ spmm_status_t spmmi_attention_side_run(spmm_attention_side_t    *side,
     const uint32_t        begun    = exchange->begun;
     const spmm_status_t   status   = run(side, operand, count, work, stream);
 
-    exchange->missed += status != SPMM_OK && exchange->begun == begun;
+    exchange->skipped += status != SPMM_OK && exchange->begun == begun;
     return status;
 }

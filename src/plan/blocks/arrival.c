@@ -205,7 +205,7 @@ static void fetch_row(const spmm_block_t *block, int32_t i, const values_t *row)
 
 void spmmi_arrival_deal_values(const spmm_plan_t *plan, const spmm_arrival_t *in)
 {
-    const spmm_block_t *local = &plan->blocks.local, *halo = &plan->blocks.halo;
+    const spmm_block_t *local = &plan->blocks.diagonal, *halo = &plan->blocks.off_diagonal;
     const int32_t       n = plan->rows.n_local;
 
     if (local->source == NULL) { /* they are there */

@@ -7,13 +7,6 @@
 #include "partition/reorder/reorder.h"
 #include "spmm_dist/plan.h"
 
-/** What a schedule needs besides what all plans have: formats, and buffers for rows.  A plan has
- *  one of them. */
-typedef enum {
-    SPMM_BLOCKSET_SPLIT,  /**< local and halo block; halo rows */
-    SPMM_BLOCKSET_MERGED, /**< one block over [own | halo] columns; both rows in one buffer */
-} spmm_blockset_t;
-
 /** How the rows of a block came to be ordered. */
 typedef struct {
     const spmm_reorderer_t *method; /**< applied, or only tried; NULL: none was run */
@@ -40,10 +33,10 @@ typedef struct {
     spmm_csr_t               csr;        /**< input of the build; freed behind it */
     uint32_t                *source;     /**< [nnz] place of each entry among this rank's entries,
                                           NULL: the same as here */
-    bool                     lent;       /**< columns and values of csr to the format */
+    bool                     borrowed;   /**< columns and values of csr to the format */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
-    spmm_permuted_t          rival;   /**< owned: an order to be measured; no row_ptr: none */
+    spmm_permuted_t          other_order; /**< owned: an order to be measured; no row_ptr: none */
     spmm_pattern_t           pattern; /**< of csr as it is now, once scanned; windows until built */
     bool                     scanned;
     spmm_problem_t           problem;
@@ -54,16 +47,17 @@ typedef struct {
 /** All entries of this rank in one block, and the rows of B that it multiplies. */
 typedef struct {
     spmm_block_t block;
-    void        *rows; /**< device [own and halo rows x n], owned */
-} spmm_joined_t;
+    void        *rows; /**< device [own and ghost rows x n], owned */
+} spmm_merged_block_t;
 
-/** The part of a plan that holds entries.  Owned by the plan; split.c fills local, halo and need,
- *  blockset.c all the rest, for the schedule. */
+/** The part of a plan that holds entries.  Owned by the plan; split.c fills both blocks and need,
+ *  block.c all the rest, for the schedule. */
 typedef struct {
-    spmm_block_t  local, halo; /**< entries whose column this rank owns / does not; csr until the
+    spmm_block_t diagonal,
+        off_diagonal;           /**< entries whose column this rank owns / does not; csr until the
                                     formats are made */
-    spmm_joined_t joined;      /**< both in one */
-    int64_t      *need; /**< [recv rows], owned: new index of each halo row; NULL once the formats
+    spmm_merged_block_t merged; /**< both in one */
+    int64_t *need; /**< [recv rows], owned: new index of each ghost row; NULL once the formats
                              are made */
 } spmm_plan_blocks_t;
 
@@ -74,22 +68,12 @@ spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout
 /** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
  *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
 spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);
-/** Free csr; what is lent is the format's from now on.  Local. */
+/** Free csr; what is borrowed is the format's from now on.  Local. */
 void spmmi_block_free_csr(spmm_block_t *block);
 /** Free what formats are made from: entries, their sources and windows.  Local. */
 void spmmi_block_free_input(spmm_block_t *block);
 /** Free what is left of a block. */
 void spmmi_block_free(spmm_block_t *block);
 void spmmi_permuted_free(spmm_permuted_t *p);
-
-/** Choose an engine and build the format of a block whose rows have been ordered; its CSR stays.
- *  Local. */
-spmm_status_t spmmi_plan_build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                     const spmm_plan_options_t *o);
-
-/** Make those that the schedule needs.  Collective, agreed. */
-spmm_status_t spmmi_plan_make_blockset(spmm_plan_t *plan, const spmm_plan_options_t *o);
-/** The block with the rows of all entries, or the local one. */
-const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan);
 
 #endif /* SPMM_PLAN_BLOCK_H */

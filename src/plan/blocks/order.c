@@ -2,7 +2,7 @@
 /** @file order.c
  *  Rows of a block may be multiplied in any order: engines write through a row map anyway.  An
  *  order that puts rows with the same columns into one window saves a tensor-core engine loads of
- *  B; to the others it is worth nothing here, and to the yardstick it costs a pass over C.
+ *  B; to the others it is worth nothing here, and to the baseline it costs a pass over C.
  */
 #include "plan/blocks/order.h"
 
@@ -223,7 +223,7 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
         spmmi_permuted_free(&p);
     } else if (plan->measures && !named &&
                spmmi_has_fewer_pairs(&before, &p.pattern, SPMM_MEASURABLE)) {
-        block->rival = p;
+        block->other_order = p;
     } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
         apply(block, &p);
     } else {

@@ -29,7 +29,7 @@ double spmmi_reordering_worth(const char *engine, const spmm_pattern_t *before,
                               int64_t executes);
 
 /** Order the rows of a block as tuning says, before its format is built, or where times shall
- *  decide keep the other order as rival.  Local.
+ *  decide keep the other order as candidate.  Local.
  *  @param[in] c_type  of the product */
 spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                  const spmm_plan_options_t *o);

@@ -2,9 +2,9 @@
 /** @file split.c
  *  From this rank's rows to its two blocks.
  *
- *  Each entry goes to the local block (its column is owned here) or to the halo block (its column
- *  becomes a halo row), and both remember where their entries stood among all that arrived: new
- *  values take the same way again.
+ *  Each entry goes to the diagonal block (its column is owned here) or to the off-diagonal block
+ *  (its column becomes a ghost row), and both remember where their entries stood among all that
+ *  arrived: new values take the same way again.
  */
 #include "plan/blocks/split.h"
 
@@ -24,8 +24,8 @@
 typedef struct {
     spmm_arrival_t in;
     int64_t        first, n_own; /**< columns of this rank */
-    int64_t       *other_ptr;    /**< [rows.n_local + 1], owned: entries of the halo block */
-    uint64_t      *need;         /**< [n_need], owned: columns of other ranks, ascending */
+    int64_t       *other_ptr; /**< [rows.n_local + 1], owned: entries of the off-diagonal block */
+    uint64_t      *need;      /**< [n_need], owned: columns of other ranks, ascending */
     int64_t        n_need;
 } split_t;
 
@@ -34,7 +34,7 @@ static bool is_own(const split_t *split, int64_t col)
     return (uint64_t)(col - split->first) < (uint64_t)split->n_own;
 }
 
-/* Entries of the halo block before each row; one rank has none. */
+/* Entries of the off-diagonal block before each row; one rank has none. */
 static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
 {
     const spmm_arrival_t *in = &split->in;
@@ -42,7 +42,7 @@ static spmm_status_t count_others(const spmm_plan_t *plan, split_t *split)
 
     if (SPMM_NEW_ZERO(split->other_ptr, (int64_t)n + 1) == NULL) {
         return spmmi_fail_memory(&plan->env->err, (int64_t)n + 1, sizeof *split->other_ptr,
-                                 "entries of a halo block");
+                                 "entries of an off-diagonal block");
     }
     if (plan->env->size == 1) {
         return SPMM_OK;
@@ -202,13 +202,14 @@ static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
     const int64_t  room    = 2 * longest_row(&split->in, n);
     bool           failed  = false;
 
-    SPMM_NEW(plan->blocks.local.source, plan->blocks.local.nnz);
-    SPMM_NEW(plan->blocks.halo.source, plan->blocks.halo.nnz);
-    if (plan->blocks.local.source == NULL || plan->blocks.halo.source == NULL) {
-        return spmmi_fail_memory(&plan->env->err, plan->blocks.local.nnz + plan->blocks.halo.nnz,
-                                 sizeof *plan->blocks.local.source, "entry sources");
+    SPMM_NEW(plan->blocks.diagonal.source, plan->blocks.diagonal.nnz);
+    SPMM_NEW(plan->blocks.off_diagonal.source, plan->blocks.off_diagonal.nnz);
+    if (plan->blocks.diagonal.source == NULL || plan->blocks.off_diagonal.source == NULL) {
+        return spmmi_fail_memory(&plan->env->err,
+                                 plan->blocks.diagonal.nnz + plan->blocks.off_diagonal.nnz,
+                                 sizeof *plan->blocks.diagonal.source, "entry sources");
     }
-    begin_rows(split, n, plan->blocks.local.csr.row_ptr, plan->blocks.halo.csr.row_ptr);
+    begin_rows(split, n, plan->blocks.diagonal.csr.row_ptr, plan->blocks.off_diagonal.csr.row_ptr);
     /* Each thread has the rows that it will multiply, so that their memory is near it. */
 #pragma omp parallel num_threads(plan->device->threads) reduction(|| : failed)
     {
@@ -218,18 +219,18 @@ static spmm_status_t deal_rows(spmm_plan_t *plan, const split_t *split)
 
         failed = SPMM_NEW(packed, room) == NULL;
         for (int64_t i = spmmi_cpu_first_row(row_ptr, n, t, n_threads); i < end && !failed; i++) {
-            deal_row(split, (int32_t)i, packed, &plan->blocks.local, &plan->blocks.halo);
+            deal_row(split, (int32_t)i, packed, &plan->blocks.diagonal, &plan->blocks.off_diagonal);
         }
         spmmi_free(packed);
     }
     return failed ? spmmi_fail_memory(&plan->env->err, room, sizeof(uint64_t), "a row") : SPMM_OK;
 }
 
-/* All entries stay where they are in A: the local block is A, and sources are places. */
+/* All entries stay where they are in A: the diagonal block is A, and sources are places. */
 static void take_all(spmm_plan_t *plan, const split_t *split)
 {
     const spmm_arrival_t *in    = &split->in;
-    spmm_csr_t           *csr   = &plan->blocks.local.csr;
+    spmm_csr_t           *csr   = &plan->blocks.diagonal.csr;
     const size_t          size  = spmm_type_size(csr->type);
     const int64_t         grain = 8192; /* entries a thread takes at a time */
 
@@ -240,8 +241,9 @@ static void take_all(spmm_plan_t *plan, const split_t *split)
             csr->row_ptr[i] = in->row_ptr[i];
         }
 #pragma omp for
-        for (int64_t from = 0; from < plan->blocks.local.nnz; from += grain) {
-            const int64_t left = plan->blocks.local.nnz - from, count = left < grain ? left : grain;
+        for (int64_t from = 0; from < plan->blocks.diagonal.nnz; from += grain) {
+            const int64_t left  = plan->blocks.diagonal.nnz - from,
+                          count = left < grain ? left : grain;
 
             for (int64_t k = from; k < from + count; k++) {
                 csr->col_idx[k] = (int32_t)(in->col[k] - split->first);
@@ -264,7 +266,8 @@ static bool has_few_empty_rows(const spmm_csr_t *csr)
     return empty < csr->n_rows / 16;
 }
 
-/* Drop the empty rows of the halo block and their memory; a row map leads back to those of C. */
+/* Drop the empty rows of the off-diagonal block and their memory; a row map leads back to those of
+ * C. */
 static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
 {
     const int32_t n = csr->row_ptr[csr->n_rows] == 0 ? 0 : csr->n_rows; /* nobody looks at more */
@@ -288,7 +291,7 @@ static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
     csr->row_map = map;
     ptr          = spmmi_realloc(csr->row_ptr, (int64_t)kept + 1, sizeof *ptr);
     if (ptr == NULL) {
-        return spmmi_fail_memory(&env->err, kept, sizeof *ptr, "rows of the halo block");
+        return spmmi_fail_memory(&env->err, kept, sizeof *ptr, "rows of the off-diagonal block");
     }
     csr->row_ptr = ptr;
     return SPMM_OK;
@@ -333,9 +336,9 @@ static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
     n_other = split->other_ptr[plan->rows.n_local];
     all     = plan->rows.keep && n_other == 0;
     SPMM_TRY(
-        alloc_block(plan, plan->rows.n_local, split->n_own, nnz - n_other, &plan->blocks.local));
+        alloc_block(plan, plan->rows.n_local, split->n_own, nnz - n_other, &plan->blocks.diagonal));
     SPMM_TRY(alloc_block(plan, all && plan->op == SPMM_OP_N ? 0 : plan->rows.n_local, split->n_need,
-                         n_other, &plan->blocks.halo));
+                         n_other, &plan->blocks.off_diagonal));
     if (all) {
         take_all(plan, split);
         return SPMM_OK;
@@ -347,12 +350,13 @@ static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
 {
     spmmi_arrival_deal_values(plan, in);
     if (plan->op == SPMM_OP_T) {
-        SPMM_TRY(transpose_block(plan, &plan->blocks.local));
-        return transpose_block(plan, &plan->blocks.halo);
+        SPMM_TRY(transpose_block(plan, &plan->blocks.diagonal));
+        return transpose_block(plan, &plan->blocks.off_diagonal);
     }
-    return plan->device->kind == SPMM_DEVICE_CPU && has_few_empty_rows(&plan->blocks.halo.csr)
+    return plan->device->kind == SPMM_DEVICE_CPU &&
+                   has_few_empty_rows(&plan->blocks.off_diagonal.csr)
                ? SPMM_OK
-               : compress_rows(plan->env, &plan->blocks.halo.csr);
+               : compress_rows(plan->env, &plan->blocks.off_diagonal.csr);
 }
 
 /* Columns have been translated, and nothing else asks for new indices. */
@@ -429,7 +433,7 @@ static int64_t row_length(const part_t *part, int32_t i)
     return at < 0 ? 0 : part->block->csr.row_ptr[at + 1] - part->block->csr.row_ptr[at];
 }
 
-/* Copy row i of a part behind entry @p to of the joined block, columns @p shift above its own.
+/* Copy row i of a part behind entry @p to of the merged block, columns @p shift above its own.
  * @return the entry behind the row */
 static int64_t copy_row(const part_t *part, int32_t i, int32_t shift, int64_t to,
                         spmm_block_t *joined)
@@ -474,7 +478,7 @@ static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *hal
     }
 }
 
-static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_block_t *block)
+static spmm_status_t alloc_merged(const spmm_plan_t *plan, spmm_block_t *block)
 {
     const int64_t n_cols = plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
 
@@ -483,7 +487,7 @@ static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_block_t *block)
                           "rank %d would multiply %lld rows of B at once, more than 2^31 - 1",
                           plan->env->rank, (long long)n_cols);
     }
-    block->nnz = plan->blocks.local.nnz + plan->blocks.halo.nnz;
+    block->nnz = plan->blocks.diagonal.nnz + plan->blocks.off_diagonal.nnz;
     SPMM_TRY(spmmi_csr_alloc(plan->env, plan->rows.n_local, (int32_t)n_cols, block->nnz,
                              plan->ab_type, &block->csr));
     if (SPMM_NEW(block->source, block->nnz) == NULL) {
@@ -496,13 +500,13 @@ static spmm_status_t alloc_joined(const spmm_plan_t *plan, spmm_block_t *block)
 spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block)
 {
     part_t        local = {.at = NULL}, halo = {.at = NULL};
-    spmm_status_t status = alloc_joined(plan, block);
+    spmm_status_t status = alloc_merged(plan, block);
 
     if (status == SPMM_OK) {
-        status = open_part(plan->env, &plan->blocks.local, plan->rows.n_local, &local);
+        status = open_part(plan->env, &plan->blocks.diagonal, plan->rows.n_local, &local);
     }
     if (status == SPMM_OK) {
-        status = open_part(plan->env, &plan->blocks.halo, plan->rows.n_local, &halo);
+        status = open_part(plan->env, &plan->blocks.off_diagonal, plan->rows.n_local, &halo);
     }
     if (status == SPMM_OK) {
         fill(plan, &local, &halo, block);

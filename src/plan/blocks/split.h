@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file split.h  From this rank's rows of A to its local and its halo block. */
+/** @file split.h  From this rank's rows of A to its local and its off-diagonal block. */
 #ifndef SPMM_PLAN_SPLIT_H
 #define SPMM_PLAN_SPLIT_H
 
@@ -9,8 +9,8 @@
 /** Fill csr and source of both blocks, plan->blocks.need and the halo plan.  Collective, agreed. */
 spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
 
-/** block->csr and ->source = entries of both blocks; columns of the halo block follow the own ones,
- *  in the order of the halo rows.  Local. */
+/** block->csr and ->source = entries of both blocks; columns of the off-diagonal block follow the
+ *  own ones, in the order of the ghost rows.  Local. */
 spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block);
 
 #endif /* SPMM_PLAN_SPLIT_H */

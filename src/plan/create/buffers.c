@@ -38,15 +38,15 @@ static spmm_status_t list_sent(spmm_plan_t *plan, int64_t count)
     return upload(plan, row, count, &plan->exchange.send_row);
 }
 
-/* Group the mirror rows by local row (counting sort): row[u] gets the received rows pos[ptr[u] ..
+/* Group the send rows by local row (counting sort): row[u] gets the received rows pos[ptr[u] ..
  * ptr[u + 1]), ascending, so the order of the sum does not depend on timing. */
 static int64_t group_rows(const spmm_halo_t *halo, int32_t n_local, int32_t *cursor, int32_t *row,
                           int32_t *ptr, int32_t *pos)
 {
-    const int32_t n_mirror = (int32_t)spmmi_halo_send_rows(halo);
-    int64_t       n_rows   = 0;
+    const int32_t n_send_rows = (int32_t)spmmi_halo_send_rows(halo);
+    int64_t       n_rows      = 0;
 
-    for (int32_t k = 0; k < n_mirror; k++) {
+    for (int32_t k = 0; k < n_send_rows; k++) {
         cursor[halo->send_row[k]]++;
     }
     ptr[0] = 0;
@@ -60,7 +60,7 @@ static int64_t group_rows(const spmm_halo_t *halo, int32_t n_local, int32_t *cur
             n_rows++;
         }
     }
-    for (int32_t k = 0; k < n_mirror; k++) {
+    for (int32_t k = 0; k < n_send_rows; k++) {
         pos[cursor[halo->send_row[k]]++] = k;
     }
     return n_rows;
@@ -68,17 +68,17 @@ static int64_t group_rows(const spmm_halo_t *halo, int32_t n_local, int32_t *cur
 
 static spmm_status_t make_reduce_list(spmm_plan_t *plan)
 {
-    const int64_t n_mirror = spmmi_halo_send_rows(&plan->exchange.halo);
-    const int32_t n_local  = plan->cols.n_local;
+    const int64_t n_send_rows = spmmi_halo_send_rows(&plan->exchange.halo);
+    const int32_t n_local     = plan->cols.n_local;
     int32_t      *cursor, *row, *ptr, *pos;
     spmm_status_t status = SPMM_OK;
 
     SPMM_NEW_ZERO(cursor, n_local);
-    SPMM_NEW(row, n_mirror);
-    SPMM_NEW(ptr, n_mirror + 1);
-    SPMM_NEW(pos, n_mirror);
+    SPMM_NEW(row, n_send_rows);
+    SPMM_NEW(ptr, n_send_rows + 1);
+    SPMM_NEW(pos, n_send_rows);
     if (cursor == NULL || row == NULL || ptr == NULL || pos == NULL) {
-        status = spmmi_fail_memory(&plan->env->err, n_mirror, sizeof *row, "rows to add");
+        status = spmmi_fail_memory(&plan->env->err, n_send_rows, sizeof *row, "rows to add");
     } else {
         plan->exchange.reduce.n_rows =
             group_rows(&plan->exchange.halo, n_local, cursor, row, ptr, pos);
@@ -88,27 +88,27 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
                 upload(plan, ptr, plan->exchange.reduce.n_rows + 1, &plan->exchange.reduce.ptr);
         }
         if (status == SPMM_OK) {
-            status = upload(plan, pos, n_mirror, &plan->exchange.reduce.pos);
+            status = upload(plan, pos, n_send_rows, &plan->exchange.reduce.pos);
         }
     }
     spmmi_free_all(cursor, row, ptr, pos);
     return status;
 }
 
-/* Room for a row-major copy of B, which joined blocks do not read, and of C where the blocks do not
+/* Room for a row-major copy of B, which merged blocks do not read, and of C where the blocks do not
  * write it by columns. */
-static spmm_status_t make_edge(spmm_plan_t *plan, spmm_blockset_t blockset)
+static spmm_status_t make_conversion(spmm_plan_t *plan, bool merged)
 {
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
     const size_t c_row = (size_t)plan->n * spmm_type_size(spmmi_accum_type(plan->c_type));
 
-    if (plan->edge.used && blockset == SPMM_BLOCKSET_SPLIT) {
+    if (plan->conversion.used && !merged) {
         SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
-                      "a row-major copy of B", &plan->edge.b));
+                      "a row-major copy of B", &plan->conversion.b));
     }
-    return plan->edge.used && !plan->edge.direct
+    return plan->conversion.used && !plan->conversion.direct
                ? take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row,
-                      "a row-major copy of C", &plan->edge.c)
+                      "a row-major copy of C", &plan->conversion.c)
                : SPMM_OK;
 }
 
@@ -117,60 +117,60 @@ static size_t row_bytes_of(const spmm_plan_t *plan)
     return (size_t)plan->n * spmm_type_size(plan->halo_type);
 }
 
-/* Rows of B that the joined block multiplies. */
-static int64_t joined_rows(const spmm_plan_t *plan)
+/* Rows of B that the merged block multiplies. */
+static int64_t merged_rows(const spmm_plan_t *plan)
 {
     return plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
 }
 
 /* Rows that come lie where the transport wants them, if it cares. */
-static void use_peer_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
+static void use_peer_rows(spmm_plan_t *plan, bool merged)
 {
     const spmm_transport_ops_t *transport = plan->exchange.transport;
     const bool                  is_halo   = plan->op == SPMM_OP_N;
 
     plan->exchange.peer_rows =
         transport->target_rows != NULL ? transport->target_rows(plan->exchange.state) : NULL;
-    if (plan->exchange.peer_rows != NULL && !(is_halo && blockset == SPMM_BLOCKSET_MERGED)) {
-        *(is_halo ? &plan->exchange.halo_rows : &plan->exchange.mirror_rows) =
+    if (plan->exchange.peer_rows != NULL && !(is_halo && merged)) {
+        *(is_halo ? &plan->exchange.ghost_rows : &plan->exchange.send_rows) =
             plan->exchange.peer_rows;
     }
 }
 
-spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset)
+spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged)
 {
     const int64_t n_recv    = spmmi_halo_recv_rows(&plan->exchange.halo);
     const size_t  row_bytes = row_bytes_of(plan);
 
-    use_peer_rows(plan, blockset);
-    if (plan->exchange.mirror_rows == NULL) {
+    use_peer_rows(plan, merged);
+    if (plan->exchange.send_rows == NULL) {
         SPMM_TRY(take(plan, spmmi_halo_send_rows(&plan->exchange.halo), row_bytes,
-                      "rows to exchange", &plan->exchange.mirror_rows));
+                      "rows to exchange", &plan->exchange.send_rows));
     }
-    SPMM_TRY(make_edge(plan, blockset));
-    if (blockset != SPMM_BLOCKSET_SPLIT) {
-        return take(plan, joined_rows(plan), row_bytes, "rows of B to multiply at once",
-                    &plan->blocks.joined.rows);
+    SPMM_TRY(make_conversion(plan, merged));
+    if (merged) {
+        return take(plan, merged_rows(plan), row_bytes, "rows of B to multiply at once",
+                    &plan->blocks.merged.rows);
     }
-    if (plan->exchange.halo_rows == NULL) {
-        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->exchange.halo_rows));
+    if (plan->exchange.ghost_rows == NULL) {
+        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->exchange.ghost_rows));
     }
-    if (plan->blocks.halo.problem.layout == SPMM_LAYOUT_COL) {
-        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->edge.halo));
+    if (plan->blocks.off_diagonal.problem.layout == SPMM_LAYOUT_COL) {
+        SPMM_TRY(take(plan, n_recv, row_bytes, "rows to exchange", &plan->conversion.halo));
     }
     return SPMM_OK;
 }
 
 /* A row-major copy of C takes its place. */
-spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, spmm_blockset_t blockset)
+spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, bool merged)
 {
-    const spmm_type_t type = spmmi_plan_sum_type(plan, blockset);
+    const spmm_type_t type = spmmi_plan_sum_type(plan, merged);
 
-    if (type == plan->c_type || (plan->edge.used && !plan->edge.direct)) {
+    if (type == plan->c_type || (plan->conversion.used && !plan->conversion.direct)) {
         return SPMM_OK;
     }
     return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
-                (size_t)plan->n * spmm_type_size(type), "sums of C", &plan->edge.sum);
+                (size_t)plan->n * spmm_type_size(type), "sums of C", &plan->conversion.sum);
 }
 
 static void give(const spmm_plan_t *plan, void **ptr)
@@ -211,13 +211,13 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
-    give(plan, &plan->edge.b);
-    give(plan, &plan->edge.c);
-    give(plan, &plan->edge.sum);
-    give(plan, &plan->edge.halo);
-    give(plan, &plan->blocks.joined.rows);
-    give(plan, &plan->exchange.halo_rows);
-    give(plan, &plan->exchange.mirror_rows);
+    give(plan, &plan->conversion.b);
+    give(plan, &plan->conversion.c);
+    give(plan, &plan->conversion.sum);
+    give(plan, &plan->conversion.halo);
+    give(plan, &plan->blocks.merged.rows);
+    give(plan, &plan->exchange.ghost_rows);
+    give(plan, &plan->exchange.send_rows);
     give(plan, &plan->exchange.rounded);
     if (plan->exchange.send_row != plan->exchange.halo.send_row) {
         ops->release(plan->device, plan->exchange.send_row);
@@ -243,18 +243,18 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
     const size_t n_recv = (size_t)spmmi_halo_recv_rows(&plan->exchange.halo);
     const size_t sums   = (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * (size_t)plan->n *
                         spmm_type_size(spmmi_accum_type(plan->c_type));
-    size_t rows  = is_own(plan, plan->exchange.mirror_rows) ? n_send : 0;
+    size_t rows  = is_own(plan, plan->exchange.send_rows) ? n_send : 0;
     size_t bytes = 0, lists;
 
-    rows += is_own(plan, plan->exchange.halo_rows) ? n_recv : 0;
-    rows += plan->edge.halo != NULL ? n_recv : 0;
-    rows += plan->blocks.joined.rows != NULL ? (size_t)joined_rows(plan) : 0;
-    if (plan->edge.b != NULL) {
+    rows += is_own(plan, plan->exchange.ghost_rows) ? n_recv : 0;
+    rows += plan->conversion.halo != NULL ? n_recv : 0;
+    rows += plan->blocks.merged.rows != NULL ? (size_t)merged_rows(plan) : 0;
+    if (plan->conversion.b != NULL) {
         bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
                  spmm_type_size(plan->ab_type);
     }
-    bytes += plan->edge.used && !plan->edge.direct ? sums : 0;
-    bytes += plan->edge.sum != NULL ? sums : 0;
+    bytes += plan->conversion.used && !plan->conversion.direct ? sums : 0;
+    bytes += plan->conversion.sum != NULL ? sums : 0;
     bytes += spmmi_plan_rounds(plan) ? (n_send + n_recv) * (size_t)plan->n * plan->sent_size : 0;
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;
     lists -= plan->exchange.send_row == plan->exchange.halo.send_row ? n_send : 0;

@@ -9,10 +9,10 @@
 spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan);
 void          spmmi_plan_free_buffers(spmm_plan_t *plan);
 /** Allocate rows to exchange and what multiplies them.  Local. */
-spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, spmm_blockset_t blockset);
+spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged);
 /** Allocate what the blocks write in place of a C of 16 bits, if they do, once their formats are
  *  there.  Local. */
-spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, spmm_blockset_t blockset);
+spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, bool merged);
 /** Bytes of device memory of all of it. */
 size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan);
 

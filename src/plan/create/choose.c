@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "engine/choose/constants.h"
-#include "plan/blocks/block.h"
+#include "plan/blocks/formats.h"
 #include "plan/create/schedule_predict.h"
 #include "plan/create/schedule_trial.h"
 #include "plan/plan.h"
@@ -17,7 +17,7 @@ static const char *refuse(const spmm_plan_t *plan)
 {
     const spmm_schedule_t *schedule = plan->choice.schedule;
 
-    if (plan->reproducible && schedule->blockset == SPMM_BLOCKSET_SPLIT) {
+    if (plan->reproducible && !schedule->merges) {
         return "does not sum a row of C at once, as option reproducible asks";
     }
     if (spmmi_tuning_options_chunks(&plan->tuning) > 1 && !schedule->cuts) {
@@ -51,8 +51,8 @@ static spmm_status_t set_up(spmm_plan_t *plan)
     }
     plan->choice.chunks = 1;
     SPMM_TRY(pick_schedule(plan));
-    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.local));
-    return spmmi_block_scan(plan->device, plan->layout, &plan->blocks.halo);
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, &plan->blocks.diagonal));
+    return spmmi_block_scan(plan->device, plan->layout, &plan->blocks.off_diagonal);
 }
 
 /* What one rank has counts for all. */
@@ -86,7 +86,7 @@ static void take_predicted(spmm_plan_t *plan)
 
 /* One chunk and the two best predicted.
  * @return how many */
-static int list_rivals(const spmm_plan_t *plan, bool tried[SPMM_CUTS])
+static int list_candidates(const spmm_plan_t *plan, bool tried[SPMM_CUTS])
 {
     const spmm_candidate_t *cuts = plan->choice.cuts;
     const int               best = least_predicted(plan, -1), next = least_predicted(plan, best);
@@ -128,7 +128,7 @@ static spmm_status_t try_chunks(spmm_plan_t *plan)
     bool                   tried[SPMM_CUTS];
     spmm_status_t          status;
 
-    if (list_rivals(plan, tried) == 1) {
+    if (list_candidates(plan, tried) == 1) {
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_agree(plan->env, spmmi_phases_create(&plan->phases, SPMM_MOST_CHUNKS)));
@@ -173,7 +173,7 @@ spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_opti
     if (cuts) {
         SPMM_TRY(spmmi_plan_predict(plan, options->engine));
     }
-    SPMM_TRY(spmmi_plan_make_blockset(plan, options));
+    SPMM_TRY(spmmi_plan_make_formats(plan, options));
     if (cuts) {
         SPMM_TRY(choose_chunks(plan));
     }

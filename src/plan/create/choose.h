@@ -18,7 +18,7 @@ typedef struct {
                                         on trial */
     spmm_candidate_t       cuts[SPMM_CUTS]; /**< number k: 2^k chunks */
     spmm_candidate_t      *transports;      /**< [spmmi_n_transports], owned */
-    spmm_levels_choice_t   levels;
+    spmm_node_exchange_choice_t node;
 } spmm_plan_choice_t;
 
 /** Choose the schedule of a plan, make its formats and buffers, and choose the number of chunks.

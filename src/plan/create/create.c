@@ -47,7 +47,7 @@ static spmm_status_t make_partition(spmm_plan_t *plan, const spmm_plan_options_t
     spmm_partition_options_t options = {.objective = plan->tuning.objective,
                                         .imbalance = o->imbalance,
                                         .seed      = plan->tuning.seed,
-                                        .nodes     = spmmi_nodes_have_levels(nodes) ? nodes : NULL};
+                                        .nodes     = spmmi_nodes_are_grouped(nodes) ? nodes : NULL};
     const double             start   = spmmi_now();
     spmm_matrix_t           *A       = plan->A;
     spmm_layout_map_t       *of_rows = plan->flips ? &plan->cols : &plan->rows;
@@ -193,9 +193,9 @@ void spmmi_plan_free(spmm_plan_t *plan)
     spmmi_plan_free_exchange(plan); /* before the rows: messages may be under way after a failure */
     spmmi_plan_free_buffers(plan);
     spmmi_plan_free_lists(plan);
-    spmmi_block_free(&plan->blocks.local);
-    spmmi_block_free(&plan->blocks.halo);
-    spmmi_block_free(&plan->blocks.joined.block);
+    spmmi_block_free(&plan->blocks.diagonal);
+    spmmi_block_free(&plan->blocks.off_diagonal);
+    spmmi_block_free(&plan->blocks.merged.block);
     spmmi_free_all(plan->choice.transports, plan->blocks.need);
     spmmi_halo_free(&plan->exchange.halo);
     if (!spmmi_plan_has_one_map(plan)) {

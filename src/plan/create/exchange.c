@@ -38,7 +38,7 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
                : SPMM_OK;
 }
 
-/* May there be two levels?  By what is equal on all ranks. */
+/* May there be a node-aware exchange?  By what is equal on all ranks. */
 static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, char why[SPMM_WHY])
 {
     const bool named = spmmi_candidate_is_named(plan->tuning.exchange, "node");
@@ -51,17 +51,17 @@ static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, cha
     } else if (!named && plan->device->kind != SPMM_DEVICE_CPU) {
         (void)snprintf(why, SPMM_WHY, "is taken on GPUs by name alone: no time was measured there");
     } else {
-        (void)spmmi_levels_supports(plan->env, plan->exchange.transport, why);
+        (void)spmmi_node_exchange_supports(plan->env, plan->exchange.transport, why);
     }
     return why[0] == '\0';
 }
 
 /* Times of the slowest rank, which count.  Collective. */
-static spmm_status_t predict(const spmm_plan_t *plan, const spmm_levels_t *levels,
-                             spmm_levels_choice_t *choice)
+static spmm_status_t predict(const spmm_plan_t *plan, const spmm_node_exchange_t *levels,
+                             spmm_node_exchange_choice_t *choice)
 {
     const spmm_halo_t *halo       = &plan->exchange.halo;
-    double             seconds[2] = {0.0, spmmi_levels_cost(levels, row_bytes_of(plan))};
+    double             seconds[2] = {0.0, spmmi_node_exchange_cost(levels, row_bytes_of(plan))};
 
     if (halo->n_send_peers > 0 || halo->n_recv_peers > 0) {
         seconds[0] = plan->exchange.transport->cost(halo, row_bytes_of(plan), plan->device);
@@ -72,44 +72,47 @@ static spmm_status_t predict(const spmm_plan_t *plan, const spmm_levels_t *level
     return SPMM_OK;
 }
 
-/* Make the lists, and keep them where two levels are asked for or predicted to be faster. */
-static spmm_status_t compare_levels(spmm_plan_t *plan)
+/* Make the lists, and keep them where a node-aware exchange are asked for or predicted to be
+ * faster. */
+static spmm_status_t compare_node_aware(spmm_plan_t *plan)
 {
-    spmm_levels_choice_t    *choice = &plan->choice.levels;
-    const spmm_levels_need_t need   = {.flat      = &plan->exchange.halo,
-                                       .offset    = plan->cols.offset,
-                                       .need      = plan->blocks.need,
-                                       .direction = plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD
-                                                                          : SPMM_HALO_REVERSE,
-                                       .type      = plan->sent_type,
-                                       .row_bytes = row_bytes_of(plan)};
-    spmm_levels_t           *levels = NULL;
-    spmm_status_t            status;
+    spmm_node_exchange_choice_t *choice = &plan->choice.node;
+    const spmm_direction_t       direction =
+        plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE;
+    const spmm_node_exchange_need_t need   = {.flat      = &plan->exchange.halo,
+                                              .offset    = plan->cols.offset,
+                                              .need      = plan->blocks.need,
+                                              .direction = direction,
+                                              .type      = plan->sent_type,
+                                              .row_bytes = row_bytes_of(plan)};
+    spmm_node_exchange_t           *levels = NULL;
+    spmm_status_t                   status;
 
-    SPMM_TRY(spmmi_levels_create(plan->shared, plan->exchange.transport, &need, &levels));
-    plan->exchange.levels = levels; /* freed with the plan */
-    status                = predict(plan, levels, choice);
-    choice->chosen        = spmmi_candidate_is_named(plan->tuning.exchange, "node") ||
+    SPMM_TRY(spmmi_node_exchange_create(plan->shared, plan->exchange.transport, &need, &levels));
+    plan->exchange.node = levels; /* freed with the plan */
+    status              = predict(plan, levels, choice);
+    choice->chosen      = spmmi_candidate_is_named(plan->tuning.exchange, "node") ||
                      choice->node_s < SPMM_CLEAR_AT_A_COST * choice->flat_s;
     if (status == SPMM_OK && choice->chosen) {
-        status = spmmi_levels_open(levels);
+        status = spmmi_node_exchange_open(levels);
         if (status == SPMM_OK) {
-            status = spmmi_agree(plan->env, spmmi_levels_take_mirror(levels, &plan->exchange.halo));
+            status = spmmi_agree(plan->env,
+                                 spmmi_node_exchange_take_send_rows(levels, &plan->exchange.halo));
         }
         return status;
     }
-    spmmi_levels_destroy(levels);
-    plan->exchange.levels = NULL;
+    spmmi_node_exchange_destroy(levels);
+    plan->exchange.node = NULL;
     return status;
 }
 
-static spmm_status_t choose_levels(spmm_plan_t *plan, const spmm_plan_options_t *o)
+static spmm_status_t choose_node_aware(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
-    spmm_levels_choice_t *choice = &plan->choice.levels;
+    spmm_node_exchange_choice_t *choice = &plan->choice.node;
 
-    *choice = (spmm_levels_choice_t){.flat_s = NAN, .node_s = NAN};
+    *choice = (spmm_node_exchange_choice_t){.flat_s = NAN, .node_s = NAN};
     if (may_level(plan, o, choice->why)) {
-        return compare_levels(plan);
+        return compare_node_aware(plan);
     }
     return spmmi_candidate_is_named(plan->tuning.exchange, "node")
                ? spmmi_fail(&plan->env->err, SPMM_ERR_UNSUPPORTED, "exchange node %s", choice->why)
@@ -118,8 +121,8 @@ static spmm_status_t choose_levels(spmm_plan_t *plan, const spmm_plan_options_t 
 
 static bool is_alone(const spmm_plan_exchange_t *e)
 {
-    return e->levels != NULL ? spmmi_levels_is_alone(e->levels)
-                             : e->halo.n_send_peers == 0 && e->halo.n_recv_peers == 0;
+    return e->node != NULL ? spmmi_node_exchange_is_alone(e->node)
+                           : e->halo.n_send_peers == 0 && e->halo.n_recv_peers == 0;
 }
 
 spmm_status_t spmmi_plan_make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *o)
@@ -127,9 +130,9 @@ spmm_status_t spmmi_plan_make_exchange(spmm_plan_t *plan, const spmm_plan_option
     spmm_plan_exchange_t *e = &plan->exchange;
 
     SPMM_TRY(choose_transport(plan, o));
-    SPMM_TRY(choose_levels(plan, o));
+    SPMM_TRY(choose_node_aware(plan, o));
     e->alone = is_alone(e);
-    if (e->levels == NULL) {
+    if (e->node == NULL) {
         SPMM_TRY(spmmi_agree(plan->env, e->transport->create(plan->shared, &e->halo,
                                                              row_bytes_of(plan), &e->state)));
     }
@@ -138,7 +141,7 @@ spmm_status_t spmmi_plan_make_exchange(spmm_plan_t *plan, const spmm_plan_option
 
 void spmmi_plan_free_exchange(spmm_plan_t *plan)
 {
-    spmmi_levels_destroy(plan->exchange.levels);
+    spmmi_node_exchange_destroy(plan->exchange.node);
     if (plan->exchange.state != NULL) {
         plan->exchange.transport->destroy(plan->exchange.state);
     }
@@ -151,6 +154,6 @@ double spmmi_plan_exchange_s(const spmm_plan_t *plan, size_t row_bytes)
     if (e->alone) {
         return 0.0;
     }
-    return e->levels != NULL ? spmmi_levels_cost(e->levels, row_bytes)
-                             : e->transport->cost(&e->halo, row_bytes, plan->device);
+    return e->node != NULL ? spmmi_node_exchange_cost(e->node, row_bytes)
+                           : e->transport->cost(&e->halo, row_bytes, plan->device);
 }

@@ -3,19 +3,19 @@
 #ifndef SPMM_PLAN_EXCHANGE_H
 #define SPMM_PLAN_EXCHANGE_H
 
-#include "exchange/levels/levels.h"
+#include "exchange/node/node_exchange.h"
 #include "spmm_dist/plan.h"
 
 /** What an exchange in one level, and in two, was predicted to take. */
 typedef struct {
-    bool   chosen;         /**< two levels are taken */
+    bool   chosen;         /**< a node-aware exchange are taken */
     double flat_s, node_s; /**< of the slowest rank; NaN: not predicted */
     char   why[SPMM_WHY];  /**< there are none: the end of a sentence that starts with "exchange
                                node";
                                "": no reason */
-} spmm_levels_choice_t;
+} spmm_node_exchange_choice_t;
 
-/** Choose, and make all that moves halo rows but their memory; says whether this rank is alone.
+/** Choose, and make all that moves ghost rows but their memory; says whether this rank is alone.
  *  Collective, agreed. */
 spmm_status_t spmmi_plan_make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *options);
 /** NULL-safe inside; before the rows of exchanges are freed.  Collective. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file predict.c
+/** @file schedule_predict.c
  *  Times of schedule overlap in 1, 2 and 4 chunks, from the models of engines and transport, before
  *  any format is built.
  */
@@ -16,9 +16,9 @@ static const double hop_s = 2e-6, launch_s = 3e-6;
 
 /** Predicted seconds of the parts of a product, this rank. */
 typedef struct {
-    double local_s, add_s; /**< with the local block; op T: of the sum of the rows received */
+    double local_s, add_s; /**< with the diagonal block; op T: of the sum of the rows received */
     /* Of one of the chunks, which are of equal width: */
-    double pack_s, halo_s; /**< packing mirror rows; product with the halo block */
+    double pack_s, halo_s; /**< packing send rows; product with the off-diagonal block */
     double exchange_s;     /**< the slowest rank's, once shared */
 } parts_t;
 
@@ -44,7 +44,7 @@ static double product_s(const spmm_plan_t *plan, const char *engine, const spmm_
 static double store_sum_s(const spmm_plan_t *plan)
 {
     const int64_t     rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local;
-    const spmm_type_t type = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
+    const spmm_type_t type = spmmi_plan_sum_type(plan, false);
 
     return type == plan->c_type
                ? 0.0
@@ -56,21 +56,25 @@ static double store_sum_s(const spmm_plan_t *plan)
 static parts_t parts_of(const spmm_plan_t *plan, const char *engine, int chunks)
 {
     const spmm_plan_blocks_t *b      = &plan->blocks;
-    const spmm_type_t         c_type = spmmi_plan_sum_type(plan, SPMM_BLOCKSET_SPLIT);
+    const spmm_type_t         c_type = spmmi_plan_sum_type(plan, false);
     const spmm_type_t         halo_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
     const int64_t             sent   = spmmi_halo_send_rows(&plan->exchange.halo);
     const int64_t             n      = (plan->n + chunks - 1) / chunks;
+    const size_t              row    = (size_t)n * plan->sent_size;
+    const spmm_pattern_t     *own    = &b->diagonal.pattern;
     const bool packs = !plan->exchange.transport->packs || plan->layout == SPMM_LAYOUT_COL;
-    parts_t    p     = {.local_s    = product_s(plan, engine, &b->local.pattern, c_type, plan->n),
+    parts_t    p     = {.local_s    = product_s(plan, engine, own, c_type, plan->n),
                         .add_s      = move_s(plan, sent, plan->n, plan->halo_type),
-                        .exchange_s = spmmi_plan_exchange_s(plan, (size_t)n * plan->sent_size)};
+                        .exchange_s = spmmi_plan_exchange_s(plan, row)};
 
     p.pack_s = packs ? move_s(plan, sent, n, plan->halo_type) : 0.0;
-    p.halo_s = b->halo.nnz == 0 ? 0.0 : product_s(plan, engine, &b->halo.pattern, halo_c, n);
+    p.halo_s = b->off_diagonal.nnz == 0
+                   ? 0.0
+                   : product_s(plan, engine, &b->off_diagonal.pattern, halo_c, n);
     return p;
 }
 
-/* Chunk c of the halo block starts when it has arrived and the one before is done. */
+/* Chunk c of the off-diagonal block starts when it has arrived and the one before is done. */
 static double op_n_s(const parts_t *p, int chunks)
 {
     double arrived = 0.0, done = p->local_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file predict.h  Times of schedule overlap, predicted before any format is built. */
+/** @file schedule_predict.h  Times of schedule overlap, predicted before any format is built. */
 #ifndef SPMM_PLAN_PREDICT_H
 #define SPMM_PLAN_PREDICT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file trial.c
+/** @file schedule_trial.c
  *  Executes as a program would make them, on all ranks at once, with real exchanges of scratch B.
  *  Nothing hides the launches, since nothing will but graphs, which come later and gain most where
  *  there are many launches; ranks start together and then run free.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file trial.h  Times of products in a number of chunks, measured. */
+/** @file schedule_trial.h  Times of products in a number of chunks, measured. */
 #ifndef SPMM_PLAN_TRIAL_H
 #define SPMM_PLAN_TRIAL_H
 

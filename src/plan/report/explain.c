@@ -52,31 +52,31 @@ static void print_reordering(const spmm_reordering_t *r, FILE *out)
 static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
                          const spmm_candidate_t *c, FILE *out)
 {
-    /* The halo block of an edge works on the copies that the local block pays for. */
-    const bool  copies = block == &plan->blocks.local && c->layout != plan->layout;
+    /* The off-diagonal block of an edge works on the copies that the diagonal block pays for. */
+    const bool  copies = block == &plan->blocks.diagonal && c->layout != plan->layout;
     const char *note =
         c->layout == SPMM_LAYOUT_MIXED ? " with a row-major copy of B" : " with row-major copies";
 
     spmmi_candidate_print(c, "engine", copies ? note : "", c->engine == block->engine, out);
 }
 
-static void print_edge(const spmm_plan_t *plan, FILE *out)
+static void print_conversion(const spmm_plan_t *plan, FILE *out)
 {
-    const spmm_block_t *block = &plan->blocks.local;
+    const spmm_block_t *block = &plan->blocks.diagonal;
 
-    if (plan->edge.sum != NULL) {
+    if (plan->conversion.sum != NULL) {
         (void)fprintf(out, "edge: C is rounded to %s once, from sums in %s\n",
                       spmmi_type_name(plan->c_type),
                       spmmi_type_name(spmmi_accum_type(plan->c_type)));
     }
-    if (plan->edge.used && plan->reproducible) {
+    if (plan->conversion.used && plan->reproducible) {
         (void)fprintf(out, "edge: B is copied to row-major, C from it: reproducible\n");
         return;
     }
-    for (int e = 0; plan->edge.used && e < spmmi_n_engines; e++) {
+    for (int e = 0; plan->conversion.used && e < spmmi_n_engines; e++) {
         if (block->candidates[e].engine == block->engine) {
             (void)fprintf(out, "edge: B is copied to row-major, C %s, %.3f us predicted\n",
-                          plan->edge.direct ? "is written by columns" : "from it",
+                          plan->conversion.direct ? "is written by columns" : "from it",
                           block->candidates[e].copies_s * 1e6);
         }
     }
@@ -182,9 +182,9 @@ static void print_flow(const char *where, const spmm_flow_t *f, FILE *out)
                   where, f->rows, f->rows_max, f->messages, f->messages_max);
 }
 
-static void print_levels(const spmm_plan_t *plan, FILE *out)
+static void print_node_aware(const spmm_plan_t *plan, FILE *out)
 {
-    const spmm_levels_choice_t *choice = &plan->choice.levels;
+    const spmm_node_exchange_choice_t *choice = &plan->choice.node;
 
     if (plan->env->nodes.count <= 1) {
         return;
@@ -193,8 +193,8 @@ static void print_levels(const spmm_plan_t *plan, FILE *out)
         (void)fprintf(out, "exchange flat: node %s\n", choice->why);
     } else {
         (void)fprintf(out,
-                      "exchange %s: one is predicted to take %.3g us flat, %.3g us in "
-                      "two levels\n",
+                      "exchange %s: one is predicted to take %.3g us flat, %.3g us "
+                      "node-aware\n",
                       choice->chosen ? "node" : "flat", 1e6 * choice->flat_s, 1e6 * choice->node_s);
     }
 }
@@ -235,20 +235,20 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
         plan->layout == SPMM_LAYOUT_ROW ? "row" : "column", spmmi_type_name(plan->ab_type),
         plan->b_parts == 2 ? "complex" : spmmi_type_name(plan->c_type), plan->n / plan->b_parts);
     (void)fprintf(out,
-                  "partition %s: imbalance %.3f, halo rows %" PRId64 " in total and %" PRId64
+                  "partition %s: imbalance %.3f, ghost rows %" PRId64 " in total and %" PRId64
                   " at most (block: %" PRId64 " in total, allgather: %" PRId64 ")%s%s\n",
                   s->partition, s->imbalance, s->halo_rows_total, s->halo_rows_max,
                   s->block_halo_rows_total, s->allgather_rows_total,
                   plan->partition.note == NULL ? "" : ", ",
                   plan->partition.note == NULL ? "" : plan->partition.note);
-    print_block(plan, &plan->blocks.local, "local", out);
-    print_block(plan, &plan->blocks.halo, "halo", out);
-    if (plan->blocks.joined.block.candidates != NULL) {
-        print_block(plan, &plan->blocks.joined.block, "merged", out);
+    print_block(plan, &plan->blocks.diagonal, "diagonal", out);
+    print_block(plan, &plan->blocks.off_diagonal, "off-diagonal", out);
+    if (plan->blocks.merged.block.candidates != NULL) {
+        print_block(plan, &plan->blocks.merged.block, "merged", out);
     }
-    print_edge(plan, out);
+    print_conversion(plan, out);
     (void)fprintf(out, "exchange: %" PRId64 " rows in, %" PRId64 " out, %zu and %zu bytes\n",
-                  s->halo_rows, s->mirror_rows, s->recv_bytes, s->send_bytes);
+                  s->halo_rows, s->send_rows, s->recv_bytes, s->send_bytes);
     print_flow("within nodes", &s->within, out);
     if (plan->env->nodes.count > 1) {
         print_flow("between nodes", &s->between, out);
@@ -259,11 +259,12 @@ spmm_status_t spmmi_plan_print(const spmm_plan_t *plan, FILE *out)
                               out);
     }
     if (spmmi_plan_rounds(plan)) {
-        (void)fprintf(out,
-                      "halo rows travel as %s: up to %.2g of |A| |B| of the halo block in error\n",
-                      spmmi_type_name(plan->sent_type), spmmi_type_error(plan->sent_type));
+        (void)fprintf(
+            out,
+            "ghost rows travel as %s: up to %.2g of |A| |B| of the off-diagonal block in error\n",
+            spmmi_type_name(plan->sent_type), spmmi_type_error(plan->sent_type));
     }
-    print_levels(plan, out);
+    print_node_aware(plan, out);
     print_schedule(plan, out);
     print_host(plan, out);
     print_captures(plan, out);

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/blocks/block.h"
+#include "plan/blocks/formats.h"
 #include "plan/create/buffers.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 
-/* What contiguous blocks of rows would make travel: the yardstick of every other partition. */
+/* What contiguous blocks of rows would make travel: the baseline of every other partition. */
 static spmm_status_t score_block(spmm_plan_t *plan)
 {
     const spmm_partition_options_t options = {.imbalance = 1.0};
@@ -26,7 +26,7 @@ static spmm_status_t score_block(spmm_plan_t *plan)
     return status;
 }
 
-/* The partition itself is the yardstick. */
+/* The partition itself is the baseline. */
 static bool is_block(const spmm_plan_t *plan)
 {
     return plan->env->size == 1 || strcmp(plan->partition.method, "block") == 0;
@@ -64,7 +64,7 @@ static void count_exchange(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     size_t host, device;
 
     if (plan->exchange.state == NULL) {
-        spmmi_levels_bytes(plan->exchange.levels, &host, &device);
+        spmmi_node_exchange_bytes(plan->exchange.node, &host, &device);
     } else {
         plan->exchange.transport->bytes(plan->exchange.state, &host, &device);
     }
@@ -79,9 +79,9 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->device_bytes = 0;
     *(plan->device->kind == SPMM_DEVICE_CPU ? &s->host_bytes : &s->device_bytes) +=
         spmmi_plan_buffer_bytes(plan);
-    count_block(&plan->blocks.local, s);
-    count_block(&plan->blocks.halo, s);
-    count_block(&plan->blocks.joined.block, s);
+    count_block(&plan->blocks.diagonal, s);
+    count_block(&plan->blocks.off_diagonal, s);
+    count_block(&plan->blocks.merged.block, s);
     count_exchange(plan, s);
 }
 
@@ -89,7 +89,7 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
 {
     const spmm_block_t *main = spmmi_plan_main_block(plan);
-    const spmm_block_t *last = main == &plan->blocks.local ? &plan->blocks.halo : main;
+    const spmm_block_t *last = main == &plan->blocks.diagonal ? &plan->blocks.off_diagonal : main;
 
     s->engine               = main->engine->name;
     s->halo_engine          = last->engine->name;
@@ -98,7 +98,7 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     s->reordering           = main->reordering.applied ? main->reordering.method->name : "none";
     s->transport            = plan->exchange.transport->name;
     s->partition            = plan->partition.method;
-    s->levels               = plan->exchange.levels != NULL ? "node" : "flat";
+    s->exchange             = plan->exchange.node != NULL ? "node" : "flat";
     s->schedule             = plan->choice.travels ? plan->choice.schedule->name : "none";
     s->chunks               = plan->choice.chunks;
     s->schedule_predicted_s = spmmi_chosen_cut(&plan->choice)->predicted_s;
@@ -143,8 +143,8 @@ static void add_traffic(const spmm_plan_t *part, spmm_plan_stats_t *s, traffic_t
 
     s->recv_bytes += bytes[in];
     s->send_bytes += bytes[out];
-    if (e->levels != NULL) {
-        spmmi_levels_flow(e->levels, flow);
+    if (e->node != NULL) {
+        spmmi_node_exchange_flow(e->node, flow);
     } else {
         spmmi_halo_flow(&e->halo, part->env, flow);
     }
@@ -190,7 +190,7 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     const spmm_halo_t *halo     = &plan->exchange.halo;
     const bool         forward  = plan->op == SPMM_OP_N;
     const int64_t      received = spmmi_halo_recv_rows(halo), sent = spmmi_halo_send_rows(halo);
-    const int64_t      entries  = plan->blocks.local.nnz + plan->blocks.halo.nnz;
+    const int64_t      entries  = plan->blocks.diagonal.nnz + plan->blocks.off_diagonal.nnz;
     int64_t            sum[2]   = {received, entries};
     int64_t            max[2]   = {forward ? received : sent, entries};
     double             times[4] = {s->partition_s, s->build_s, s->tune_s, s->reorder_s};
@@ -207,10 +207,10 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
                           "the blocks of all ranks hold %lld entries, the matrix has %lld",
                           (long long)sum[1], (long long)plan->A->nnz);
     }
-    s->nnz_local            = plan->blocks.local.nnz;
-    s->nnz_halo             = plan->blocks.halo.nnz;
+    s->nnz_local            = plan->blocks.diagonal.nnz;
+    s->nnz_halo             = plan->blocks.off_diagonal.nnz;
     s->halo_rows            = forward ? received : sent;
-    s->mirror_rows          = forward ? sent : received;
+    s->send_rows            = forward ? sent : received;
     s->halo_rows_total      = sum[0];
     s->halo_rows_max        = max[0];
     s->allgather_rows_total = (plan->env->size - 1) * b_rows;
@@ -236,7 +236,7 @@ static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_phase_
     return SPMM_OK;
 }
 
-/* Between begin() and end() a host transport waits for the local block to be enqueued, or on the
+/* Between begin() and end() a host transport waits for the diagonal block to be enqueued, or on the
  * CPU to be done: that time is not the exchange's. */
 static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_stats_t *stats)
 {
@@ -248,7 +248,8 @@ static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_sta
         SPMM_TRY(
             add_between(plan, c, SPMM_PHASE_UNPACK_FROM, SPMM_PHASE_UNPACK_TO, &stats->pack_s));
     }
-    return add_between(plan, c, SPMM_PHASE_HALO_FROM, SPMM_PHASE_HALO_TO, &stats->halo_s);
+    return add_between(plan, c, SPMM_PHASE_OFF_DIAGONAL_FROM, SPMM_PHASE_OFF_DIAGONAL_TO,
+                       &stats->halo_s);
 }
 
 spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_t *stats)
@@ -269,7 +270,8 @@ spmm_status_t spmmi_plan_collect_stats(const spmm_plan_t *plan, spmm_plan_stats_
     for (int c = 0; c < count; c++) {
         SPMM_TRY(measure_slice(plan, c, stats));
     }
-    SPMM_TRY(add_between(plan, 0, SPMM_PHASE_LOCAL_FROM, SPMM_PHASE_LOCAL_TO, &stats->local_s));
+    SPMM_TRY(
+        add_between(plan, 0, SPMM_PHASE_DIAGONAL_FROM, SPMM_PHASE_DIAGONAL_TO, &stats->local_s));
     SPMM_TRY(add_between(plan, 0, SPMM_PHASE_START, SPMM_PHASE_DONE, &stats->total_s));
     return SPMM_OK;
 }

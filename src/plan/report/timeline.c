@@ -8,7 +8,8 @@
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 
-/* Between posting and waiting, a host transport lets the local block run: two spans of exchange. */
+/* Between posting and waiting, a host transport lets the diagonal block run: two spans of
+ * exchange. */
 static const struct {
     const char  *phase;
     spmm_phase_t from, to;
@@ -16,7 +17,7 @@ static const struct {
     {"pack", SPMM_PHASE_PACK, SPMM_PHASE_PACKED},
     {"exchange", SPMM_PHASE_PACKED, SPMM_PHASE_BEGUN},
     {"exchange", SPMM_PHASE_ENDING, SPMM_PHASE_EXCHANGED},
-    {"halo", SPMM_PHASE_HALO_FROM, SPMM_PHASE_HALO_TO},
+    {"halo", SPMM_PHASE_OFF_DIAGONAL_FROM, SPMM_PHASE_OFF_DIAGONAL_TO},
     {"pack", SPMM_PHASE_UNPACK_FROM, SPMM_PHASE_UNPACK_TO},
 };
 enum { SPANS_OF_SLICE = 5 };
@@ -60,7 +61,8 @@ spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int 
     if (!plan->exchange.alone) {
         slices = spmmi_plan_cut(plan, plan->timing.last_n, plan->choice.chunks, slice);
     }
-    SPMM_TRY(add_span(plan, 0, "local", SPMM_PHASE_LOCAL_FROM, SPMM_PHASE_LOCAL_TO, spans, count));
+    SPMM_TRY(
+        add_span(plan, 0, "local", SPMM_PHASE_DIAGONAL_FROM, SPMM_PHASE_DIAGONAL_TO, spans, count));
     for (int c = 0; c < slices; c++) {
         for (int k = 0; k < SPANS_OF_SLICE; k++) {
             if (has_marks(plan, k)) {
@@ -80,8 +82,8 @@ static void add_rows(const spmm_plan_t *plan, int64_t *rows)
     const int         *peer    = n ? halo->recv_peer : halo->send_peer;
     const int64_t     *ptr     = n ? halo->recv_ptr : halo->send_ptr;
 
-    if (plan->exchange.levels != NULL) {
-        spmmi_levels_trace(plan->exchange.levels, rows);
+    if (plan->exchange.node != NULL) {
+        spmmi_node_exchange_trace(plan->exchange.node, rows);
         return;
     }
     for (int k = 0; k < n_peers; k++) {
@@ -100,8 +102,8 @@ void spmmi_plan_trace_rows(const spmm_plan_t *plan, int64_t *rows)
 /* With exchange node the halo plan of the plan has the rows that are packed, once for a node. */
 static const spmm_halo_t *sent_halo(const spmm_plan_t *plan)
 {
-    return plan->exchange.levels != NULL ? spmmi_levels_flat(plan->exchange.levels)
-                                         : &plan->exchange.halo;
+    return plan->exchange.node != NULL ? spmmi_node_exchange_flat(plan->exchange.node)
+                                       : &plan->exchange.halo;
 }
 
 /* The owners of the rows name them. */
@@ -134,7 +136,7 @@ spmm_status_t spmmi_plan_list_halo(const spmm_plan_t *plan, int64_t *rows)
     SPMM_NEW(owned, n);
     SPMM_NEW_ZERO(count, 2 * (int64_t)plan->env->size);
     if (owned == NULL || count == NULL) {
-        status = spmmi_fail_memory(&plan->env->err, n, sizeof *owned, "the indices of halo rows");
+        status = spmmi_fail_memory(&plan->env->err, n, sizeof *owned, "the indices of ghost rows");
     }
     status = spmmi_agree(plan->env, status);
     if (status == SPMM_OK) {

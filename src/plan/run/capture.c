@@ -182,11 +182,11 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
 
     captures->calls++;
     if (captures->count > 0 &&
-        (!is_like(&captures->entry[0].x, x) || captures->missed != plan->exchange.missed)) {
+        (!is_like(&captures->entry[0].x, x) || captures->missed != plan->exchange.skipped)) {
         SPMM_TRY(wait_until_idle(plan));
         drop_all(plan);
     }
-    captures->missed = plan->exchange.missed;
+    captures->missed = plan->exchange.skipped;
     entry            = find(captures, x);
     if (entry == NULL) {
         SPMM_TRY(enqueue(plan, x)); /* what failed is not prepared for a capture */

@@ -37,8 +37,8 @@ static spmm_status_t follow_last(spmm_plan_t *plan, spmm_stream_t stream, uint64
 static spmm_status_t run_alone(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_START, x->stream));
-    SPMM_TRY(spmmi_plan_turn_b(plan, x));
-    return spmmi_plan_run_local(plan, x);
+    SPMM_TRY(spmmi_plan_convert_b(plan, x));
+    return spmmi_plan_run_diagonal(plan, x);
 }
 
 static spmm_status_t run_schedule(spmm_plan_t *plan, const spmm_operands_t *x)
@@ -105,18 +105,18 @@ spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x)
     const uint32_t      begun  = plan->exchange.begun;
     const spmm_status_t status = execute(plan, x);
 
-    plan->exchange.missed += status != SPMM_OK && plan->exchange.begun == begun;
+    plan->exchange.skipped += status != SPMM_OK && plan->exchange.begun == begun;
     return status;
 }
 
-void spmmi_plan_miss(spmm_plan_t *plan)
+void spmmi_plan_skip(spmm_plan_t *plan)
 {
-    plan->exchange.missed += !plan->env->check; /* else all ranks refuse, perhaps other calls */
+    plan->exchange.skipped += !plan->env->check; /* else all ranks refuse, perhaps other calls */
 }
 
-spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
+spmm_status_t spmmi_plan_check_sequence(const spmm_plan_t *plan)
 {
-    if (plan->exchange.missed == plan->exchange.in_step || plan->exchange.alone ||
+    if (plan->exchange.skipped == plan->exchange.agreed || plan->exchange.alone ||
         plan->exchange.transport->sees_steps) {
         return SPMM_OK;
     }
@@ -129,7 +129,7 @@ spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan)
 
 spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
 {
-    const int64_t missed   = plan->exchange.missed;
+    const int64_t missed   = plan->exchange.skipped;
     const bool    alone    = plan->exchange.alone; /* nobody's rows are at stake */
     int64_t       range[2] = {alone ? INT64_MAX : missed, alone ? INT64_MAX : -missed};
 
@@ -141,7 +141,7 @@ spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
                           "its context",
                           -range[1], range[0]);
     }
-    plan->exchange.in_step = plan->exchange.missed;
+    plan->exchange.agreed = plan->exchange.skipped;
     return SPMM_OK;
 }
 

@@ -12,10 +12,10 @@
  *  @param[in] x  checked */
 spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x);
 /** An execute is refused before it begins.  Local. */
-void spmmi_plan_miss(spmm_plan_t *plan);
+void spmmi_plan_skip(spmm_plan_t *plan);
 /** SPMM_ERR_ARGUMENT where this rank has missed executes and the transport would take the rows of
  *  one for those of another.  Local. */
-spmm_status_t spmmi_plan_check_step(const spmm_plan_t *plan);
+spmm_status_t spmmi_plan_check_sequence(const spmm_plan_t *plan);
 /** Find out whether all ranks have missed the same number of executes.  Collective, agreed. */
 spmm_status_t spmmi_plan_resync(spmm_plan_t *plan);
 

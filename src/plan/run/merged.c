@@ -4,28 +4,28 @@
  *
  *      user stream          comm stream
  *      mark START  ----->   wait
- *      copy own rows of B   pack mirror rows
+ *      copy own rows of B   pack send rows
  *                           exchange, straight behind the own rows
  *      wait        <-----   mark EXCHANGED
  *      the product
  *
  *  No product hides the exchange, but C is written once, not written, read and written again, and a
- *  window of rows has all its columns in one list: for halo blocks that are no smaller than the
- *  local ones.
+ *  window of rows has all its columns in one list: for off-diagonal blocks that are no smaller than
+ *  the local ones.
  */
 #include "plan/plan.h"
 #include "plan/run/products.h"
 
 static spmm_status_t copy_own(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_LOCAL_FROM, x->stream));
+    SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_DIAGONAL_FROM, x->stream));
     SPMM_TRY(spmmi_plan_copy_own(plan, x));
-    return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_LOCAL_TO, x->stream);
+    return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_DIAGONAL_TO, x->stream);
 }
 
 static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    char        *rows = plan->blocks.joined.rows;
+    char        *rows = plan->blocks.merged.rows;
     const size_t own  = (size_t)plan->cols.n_local * (size_t)x->n * spmm_type_size(plan->ab_type);
     const spmm_slice_t  all = {.index = 0, .first = 0, .n = x->n, .halo = rows + own};
     const spmm_stream_t way = plan->exchange.comm_stream;
@@ -38,7 +38,7 @@ static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
     /* Also where the copy failed: B is the caller's again behind this. */
     SPMM_TRY(spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_EXCHANGED, x->stream));
     SPMM_TRY(work);
-    return spmmi_plan_run_joined(plan, x);
+    return spmmi_plan_run_merged(plan, x);
 }
 
 static const char *refuse(const spmm_plan_t *plan)
@@ -51,8 +51,8 @@ static const char *refuse(const spmm_plan_t *plan)
 }
 
 const spmm_schedule_t spmmi_schedule_merged = {
-    .name     = "merged",
-    .blockset = SPMM_BLOCKSET_MERGED,
-    .refuse   = refuse,
-    .run      = run,
+    .name   = "merged",
+    .merges = true,
+    .refuse = refuse,
+    .run    = run,
 };

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file overlap.c
- *  The exchange behind the local block.  Columns are streams, time runs down:
+ *  The exchange behind the diagonal block.  Columns are streams, time runs down:
  *
- *      op N    user stream          comm stream         op T    user stream          comm stream
- *              mark START  ----->   wait                        halo block -> rows
- *              local block          pack mirror rows            mark       ----->   wait
- *                                   exchange                    local block          exchange
- *              wait        <-----   mark EXCHANGED              wait        <-----   mark EXCHANGED
- *              halo block (beta 1)                              add received rows
+ *      op N    user stream           comm stream       op T    user stream           comm stream
+ *              START  ----------->   wait                      off-diagonal -> rows
+ *              diagonal block        pack send rows            OFF_DIAGONAL_TO -->   wait
+ *                                    exchange                  diagonal block        exchange
+ *              wait   <-----------   EXCHANGED                 wait  <------------   EXCHANGED
+ *              off-diagonal (beta 1)                           add received rows
  *
- *  A halo block of few entries waits itself for its rows, where transport and engine can (overlap.h):
- *  its kernel comes right behind the local block, and nobody waits for mark EXCHANGED.
+ *  An off-diagonal block of few entries waits itself for its rows, where transport and engine can
+ *  (overlap.h): its kernel comes right behind the diagonal block, and nobody waits for mark
+ *  EXCHANGED.
  *
- *  Where exchange and blocks can (overlap.h), all is on the user stream: the exchange, beside it the
- *  local block, behind both the halo block, and nobody waits for mark START either.
+ *  Where exchange and blocks can (overlap.h), all is on the user stream: the exchange, beside it
+ *  the diagonal block, behind both the off-diagonal block, and nobody waits for mark START either.
  *
- *  The local block touches no remote row, so the exchange is free while it is the shorter of the
+ *  The diagonal block touches no remote row, so the exchange is free while it is the shorter of the
  *  two.  hypre and PETSc order their products the same way (hypre_ParCSRMatrixMatvec,
  *  MatMult_MPIAIJ).
  *
- *  The exchange is enqueued first: behind a local block that fills the device its kernel would get
- *  no multiprocessor before that has ended (1.14 ms and an exchange of 0.07 ms took 1.22 ms so).
+ *  The exchange is enqueued first: behind a diagonal block that fills the device its kernel would
+ *  get no multiprocessor before that has ended (1.14 ms and an exchange of 0.07 ms took 1.22 ms
+ *  so).
  *
  *  In 2 or 4 chunks the columns of B are cut: each chunk travels on its own, one behind the other,
- *  and the halo block multiplies a chunk (op T: makes the rows of one) while the next one travels.
- *  That hides the halo block, too, behind an exchange that is longer than the local block, at the
- *  price of reading the halo block once for each chunk.
+ *  and the off-diagonal block multiplies a chunk (op T: makes the rows of one) while the next one
+ *  travels. That hides the off-diagonal block, too, behind an exchange that is longer than the
+ *  diagonal block, at the price of reading the off-diagonal block once for each chunk.
  *
  *  Where the plan works on row-major copies of column-major B and C (edge.c), B is copied on the
  *  user stream before the first block that reads it, both blocks write the copy of C, and C gets
@@ -44,9 +46,9 @@ bool spmmi_plan_may_wait(const spmm_plan_t *plan, const spmm_block_t *block)
 {
     const int64_t row = plan->n * (int64_t)spmm_type_size(plan->ab_type);
 
-    return block == &plan->blocks.halo && block->nnz > 0 && block->nnz <= MOST_BYTES / row &&
-           plan->shared->push.waits >= 0 && plan->op == SPMM_OP_N &&
-           plan->layout == SPMM_LAYOUT_ROW && !plan->deterministic &&
+    return block == &plan->blocks.off_diagonal && block->nnz > 0 &&
+           block->nnz <= MOST_BYTES / row && plan->shared->push.waits >= 0 &&
+           plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW && !plan->deterministic &&
            plan->exchange.state != NULL && plan->exchange.transport->arrival != NULL &&
            !spmmi_plan_rounds(plan) &&
            spmmi_halo_recv_rows(&plan->exchange.halo) <= MOST_ARRIVING / row;
@@ -75,12 +77,12 @@ static bool is_only_stream(spmm_plan_t *plan, spmm_stream_t stream)
 /* A graph has edges of its own, and times of the phases would include the wait. */
 bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const spmm_block_t *block = &plan->blocks.halo;
+    const spmm_block_t *block = &plan->blocks.off_diagonal;
     spmm_operands_t     y     = *x;
 
     y.beta = (spmm_scalar_t){.re = 1.0};
     return spmmi_plan_may_wait(plan, block) && !plan->profile && plan->captures == NULL &&
-           plan->exchange.halo_rows == plan->exchange.peer_rows && block->engine != NULL &&
+           plan->exchange.ghost_rows == plan->exchange.peer_rows && block->engine != NULL &&
            block->engine->waits != NULL && block->engine->waits(block->format, &y) &&
            is_only_stream(plan, x->stream);
 }
@@ -91,15 +93,15 @@ static bool follows(const spmm_block_t *block)
     return block->engine != NULL && block->engine->follows;
 }
 
-/* In line the exchange starts at once, and the local block when the exchange has: that pays where
- * the product would wait for rows.  On two H100 products of 11 matrices took 1 to 9 us less from
- * this share on, but for one that took 2 more, and up to 3 more where the exchange was half of the
- * local block and less. */
+/* In line the exchange starts at once, and the diagonal block when the exchange has: that pays
+ * where the product would wait for rows.  On two H100 products of 11 matrices took 1 to 9 us less
+ * from this share on, but for one that took 2 more, and up to 3 more where the exchange was half of
+ * the diagonal block and less. */
 static bool is_worth_it(const spmm_plan_t *plan)
 {
     static const double share = 0.8;
     const size_t        row   = (size_t)plan->n * plan->sent_size;
-    const spmm_block_t *local = &plan->blocks.local;
+    const spmm_block_t *local = &plan->blocks.diagonal;
     const double        s     = local->measured_s > 0.0 ? local->measured_s : local->predicted_s;
 
     return plan->exchange.transport->cost(&plan->exchange.halo, row, plan->device) >= share * s;
@@ -114,9 +116,9 @@ bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x)
     return plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW &&
            plan->exchange.state != NULL && transport->lets_begin != NULL &&
            plan->shared->push.waits >= 0 && !plan->profile && plan->captures == NULL &&
-           !spmmi_plan_rounds(plan) && plan->exchange.halo_rows == plan->exchange.peer_rows &&
-           plan->blocks.halo.nnz > 0 && follows(&plan->blocks.local) &&
-           follows(&plan->blocks.halo) && transport->lets_begin(plan->exchange.state) &&
+           !spmmi_plan_rounds(plan) && plan->exchange.ghost_rows == plan->exchange.peer_rows &&
+           plan->blocks.off_diagonal.nnz > 0 && follows(&plan->blocks.diagonal) &&
+           follows(&plan->blocks.off_diagonal) && transport->lets_begin(plan->exchange.state) &&
            is_worth_it(plan) && !plan->device->ops->is_captured(plan->device, x->stream);
 }
 
@@ -135,7 +137,7 @@ static int cut(const spmm_plan_t *plan, int64_t n, spmm_slice_t slice[SPMM_MOST_
     const int count = spmmi_plan_cut(plan, n, plan->choice.chunks, slice);
 
     for (int c = 0; c < count; c++) {
-        slice[c].halo = (char *)plan->exchange.halo_rows + row * (size_t)slice[c].first;
+        slice[c].halo = (char *)plan->exchange.ghost_rows + row * (size_t)slice[c].first;
     }
     return count;
 }
@@ -149,7 +151,7 @@ static spmm_status_t multiply_arrived(spmm_plan_t *plan, const spmm_operands_t *
             work, spmmi_phase_wait(&plan->phases, slice->index, SPMM_PHASE_EXCHANGED, x->stream));
     }
     if (work == SPMM_OK) {
-        work = spmmi_plan_run_halo(plan, x, slice);
+        work = spmmi_plan_run_off_diagonal(plan, x, slice);
     }
     if (work != SPMM_OK && slice->waits && !plan->exchange.in_line) {
         SPMM_TRY(spmmi_phase_record(&plan->phases, slice->index, SPMM_PHASE_EXCHANGED,
@@ -172,9 +174,9 @@ static spmm_status_t run_op_n(spmm_plan_t *plan, const spmm_operands_t *x)
         SPMM_TRY(spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_START, way));
     }
     SPMM_TRY(spmmi_plan_begin_rows(plan, x, &slice[0], way));
-    work = spmmi_plan_turn_b(plan, x);
+    work = spmmi_plan_convert_b(plan, x);
     if (work == SPMM_OK) {
-        work = spmmi_plan_run_local(plan, x);
+        work = spmmi_plan_run_diagonal(plan, x);
     }
     for (int c = 0; c < count; c++) {
         SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], way));
@@ -186,12 +188,13 @@ static spmm_status_t run_op_n(spmm_plan_t *plan, const spmm_operands_t *x)
     return work;
 }
 
-/* Halo rows of a slice are on their way once the comm stream has seen them made. */
+/* Ghost rows of a slice are on their way once the comm stream has seen them made. */
 static spmm_status_t send_back(spmm_plan_t *plan, const spmm_operands_t *x,
                                const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmmi_phase_record(&plan->phases, slice->index, SPMM_PHASE_HALO_TO, x->stream));
-    SPMM_TRY(spmmi_phase_wait(&plan->phases, slice->index, SPMM_PHASE_HALO_TO,
+    SPMM_TRY(
+        spmmi_phase_record(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_TO, x->stream));
+    SPMM_TRY(spmmi_phase_wait(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_TO,
                               plan->exchange.comm_stream));
     return spmmi_plan_begin_rows(plan, x, slice, plan->exchange.comm_stream);
 }
@@ -200,16 +203,16 @@ static spmm_status_t run_op_t(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_slice_t  slice[SPMM_MOST_CHUNKS];
     const int     count = cut(plan, x->n, slice);
-    spmm_status_t work  = spmmi_plan_turn_b(plan, x);
+    spmm_status_t work  = spmmi_plan_convert_b(plan, x);
 
     if (work == SPMM_OK) {
-        work = spmmi_plan_run_halo_transposed(plan, x, &slice[0]);
+        work = spmmi_plan_run_off_diagonal_transposed(plan, x, &slice[0]);
     }
     for (int c = 0; c < count; c++) {
         SPMM_TRY(send_back(plan, x, &slice[c]));
         if (work == SPMM_OK) {
-            work = c + 1 < count ? spmmi_plan_run_halo_transposed(plan, x, &slice[c + 1])
-                                 : spmmi_plan_run_local(plan, x);
+            work = c + 1 < count ? spmmi_plan_run_off_diagonal_transposed(plan, x, &slice[c + 1])
+                                 : spmmi_plan_run_diagonal(plan, x);
         }
         SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], plan->exchange.comm_stream));
     }
@@ -228,9 +231,9 @@ static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
 }
 
 const spmm_schedule_t spmmi_schedule_overlap = {
-    .name     = "overlap",
-    .blockset = SPMM_BLOCKSET_SPLIT,
-    .cuts     = true,
-    .in_line  = true,
-    .run      = run,
+    .name    = "overlap",
+    .merges  = false,
+    .cuts    = true,
+    .in_line = true,
+    .run     = run,
 };

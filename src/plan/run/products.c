@@ -3,7 +3,7 @@
  *  The passes over C that schedules are made of, and what lies between the caller's B and C and the
  *  blocks: column-major B and C for engines that multiply row-major blocks.  B is copied once per
  *  execute; C comes out of the kernel by columns (layout MIXED), or out of a row-major product at
- *  the end.  Halo rows travel row-major anyway and are used as they arrive.
+ *  the end.  Ghost rows travel row-major anyway and are used as they arrive.
  *
  *  C of 16 bits that several products add up in, or that comes out of a copy, gets one sum in FP32:
  *  sums of a part of the entries may leave the range of FP16 where the whole does not.
@@ -37,13 +37,13 @@ static double predict(const spmm_plan_t *plan, bool copies_c)
 }
 
 /* Keep the better of the two ways for each engine; the one in the list where it is no slower.  The
- * yardstick is measured as its library takes the block. */
+ * baseline is measured as its library takes the block. */
 static void merge(const spmm_candidate_t *other, double copies_s, spmm_candidate_t *list)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         const double other_s = other[e].predicted_s + copies_s;
 
-        if (list[e].engine->yardstick) {
+        if (list[e].engine->baseline) {
             continue;
         }
         if (!list[e].usable || (other[e].usable && other_s < list[e].predicted_s)) {
@@ -54,11 +54,11 @@ static void merge(const spmm_candidate_t *other, double copies_s, spmm_candidate
     }
 }
 
-spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
+spmm_status_t spmmi_plan_consider_conversion(spmm_plan_t *plan)
 {
-    static const spmm_layout_t ways[] = {SPMM_LAYOUT_MIXED, SPMM_LAYOUT_ROW};
-    spmm_block_t              *block  = &plan->blocks.local;
-    spmm_problem_t             turned = block->problem;
+    static const spmm_layout_t ways[]     = {SPMM_LAYOUT_MIXED, SPMM_LAYOUT_ROW};
+    spmm_block_t              *block      = &plan->blocks.diagonal;
+    spmm_problem_t             transposed = block->problem;
     spmm_candidate_t          *candidates;
 
     if (SPMM_NEW_ZERO(candidates, spmmi_n_engines) == NULL) {
@@ -67,47 +67,47 @@ spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan)
     }
     spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
     for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++) {
-        turned.layout = ways[k];
-        turned.c_type = ways[k] == SPMM_LAYOUT_ROW ? spmmi_accum_type(block->problem.c_type)
-                                                   : block->problem.c_type;
-        spmmi_engine_consider(&block->pattern, &turned, plan->device, candidates);
+        transposed.layout = ways[k];
+        transposed.c_type = ways[k] == SPMM_LAYOUT_ROW ? spmmi_accum_type(block->problem.c_type)
+                                                       : block->problem.c_type;
+        spmmi_engine_consider(&block->pattern, &transposed, plan->device, candidates);
         merge(candidates, predict(plan, ways[k] == SPMM_LAYOUT_ROW), block->candidates);
     }
     spmmi_free(candidates);
     return SPMM_OK;
 }
 
-static bool turns_b(const spmm_plan_t *plan, const spmm_operands_t *x)
+static bool converts_b(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return plan->edge.used && x->n > 1;
+    return plan->conversion.used && x->n > 1;
 }
 
 /* A single column lies in both orders, but the copy may have another type. */
-static bool turns_c(const spmm_plan_t *plan, const spmm_operands_t *x)
+static bool converts_c(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return plan->edge.used && !plan->edge.direct &&
+    return plan->conversion.used && !plan->conversion.direct &&
            (x->n > 1 || x->c_type != spmmi_accum_type(x->c_type));
 }
 
-spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_operands_t spmmi_plan_converted(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_operands_t y = *x;
 
-    if (plan->edge.used) {
-        y.layout = plan->edge.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
-        y.B      = turns_b(plan, x) ? plan->edge.b : x->B;
+    if (plan->conversion.used) {
+        y.layout = plan->conversion.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+        y.B      = converts_b(plan, x) ? plan->conversion.b : x->B;
         y.ldb    = x->n;
-        y.ldc    = plan->edge.direct ? x->ldc : x->n;
+        y.ldc    = plan->conversion.direct ? x->ldc : x->n;
     }
-    if (turns_c(plan, x)) {
+    if (converts_c(plan, x)) {
         y.beta   = (spmm_scalar_t){0};
         y.c_type = spmmi_accum_type(x->c_type);
-        y.C      = plan->edge.c;
+        y.C      = plan->conversion.c;
     }
     return y;
 }
 
-spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_convert_b(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const spmm_gather_args_t args = {.src        = x->B,
                                      .ld_src     = x->ldb,
@@ -115,15 +115,15 @@ spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *
                                      .n_rows     = spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local,
                                      .n          = x->n,
                                      .elem_size  = spmm_type_size(plan->ab_type),
-                                     .dst        = plan->edge.b};
+                                     .dst        = plan->conversion.b};
 
-    return turns_b(plan, x) ? plan->device->ops->gather_rows(plan->device, &args, x->stream)
-                            : SPMM_OK;
+    return converts_b(plan, x) ? plan->device->ops->gather_rows(plan->device, &args, x->stream)
+                               : SPMM_OK;
 }
 
 spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const spmm_store_args_t args = {.src    = plan->edge.c,
+    const spmm_store_args_t args = {.src    = plan->conversion.c,
                                     .n_rows = spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
                                     .n      = x->n,
                                     .beta   = x->beta,
@@ -131,14 +131,14 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
                                     .ld_dst = x->ldc,
                                     .type   = x->c_type};
 
-    return turns_c(plan, x) ? plan->device->ops->store_columns(plan->device, &args, x->stream)
-                            : SPMM_OK;
+    return converts_c(plan, x) ? plan->device->ops->store_columns(plan->device, &args, x->stream)
+                               : SPMM_OK;
 }
 
 bool spmmi_plan_needs_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return x->c_type != spmmi_plan_sum_type(plan, plan->choice.schedule->blockset) &&
-           !turns_c(plan, x);
+    return x->c_type != spmmi_plan_sum_type(plan, plan->choice.schedule->merges) &&
+           !converts_c(plan, x);
 }
 
 spmm_operands_t spmmi_plan_into_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
@@ -148,7 +148,7 @@ spmm_operands_t spmmi_plan_into_sum(const spmm_plan_t *plan, const spmm_operands
 
     y.beta   = (spmm_scalar_t){0};
     y.c_type = spmmi_accum_type(x->c_type);
-    y.C      = plan->edge.sum;
+    y.C      = plan->conversion.sum;
     y.ldc    = x->layout == SPMM_LAYOUT_ROW ? x->n : rows + (rows == 0);
     return y;
 }
@@ -175,21 +175,21 @@ static spmm_status_t multiply(const spmm_block_t *block, const spmm_operands_t *
     return block->engine->execute(block->format, x);
 }
 
-spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_run_diagonal(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_operands_t y = spmmi_plan_inner(plan, x);
+    spmm_operands_t y = spmmi_plan_converted(plan, x);
 
-    y.follows = plan->exchange.in_line ? SPMM_FOLLOWS_BESIDE : SPMM_FOLLOWS_LAST;
-    SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_LOCAL_FROM, x->stream));
-    SPMM_TRY(multiply(&plan->blocks.local, &y));
-    return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_LOCAL_TO, x->stream);
+    y.follows = plan->exchange.in_line ? SPMM_FOLLOWS_CONCURRENT : SPMM_FOLLOWS_LAST;
+    SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_DIAGONAL_FROM, x->stream));
+    SPMM_TRY(multiply(&plan->blocks.diagonal, &y));
+    return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_DIAGONAL_TO, x->stream);
 }
 
 /* The columns of a slice of what the blocks multiply and write. */
 static spmm_operands_t columns_of(const spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice)
 {
-    spmm_operands_t y    = spmmi_plan_inner(plan, x);
+    spmm_operands_t y    = spmmi_plan_converted(plan, x);
     const int64_t   b_at = slice->first * (y.layout == SPMM_LAYOUT_COL ? y.ldb : 1);
     const int64_t   c_at = slice->first * (y.layout == SPMM_LAYOUT_ROW ? 1 : y.ldc);
 
@@ -201,11 +201,13 @@ static spmm_operands_t columns_of(const spmm_plan_t *plan, const spmm_operands_t
     return y;
 }
 
-/* The column-major copy of halo rows that a column-major halo block takes: one for each slice. */
-static void *edge_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
+/* The column-major copy of ghost rows that a column-major off-diagonal block takes: one for each
+ * slice. */
+static void *ghost_copy_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
 {
-    return (char *)plan->edge.halo + (size_t)spmmi_halo_recv_rows(&plan->exchange.halo) *
-                                         (size_t)slice->first * spmm_type_size(plan->halo_type);
+    return (char *)plan->conversion.halo + (size_t)spmmi_halo_recv_rows(&plan->exchange.halo) *
+                                               (size_t)slice->first *
+                                               spmm_type_size(plan->halo_type);
 }
 
 static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -231,24 +233,25 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
                                    .n_rows     = n_halo,
                                    .n          = slice->n,
                                    .elem_size  = spmm_type_size(plan->halo_type),
-                                   .dst        = edge_of(plan, slice),
+                                   .dst        = ghost_copy_of(plan, slice),
                                    .ld_dst     = n_halo,
                                    .dst_layout = SPMM_LAYOUT_COL},
             x->stream));
-        y.B   = edge_of(plan, slice);
+        y.B   = ghost_copy_of(plan, slice);
         y.ldb = n_halo;
     }
-    return multiply(&plan->blocks.halo, &y);
+    return multiply(&plan->blocks.off_diagonal, &y);
 }
 
-spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
-                                  const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_run_off_diagonal(spmm_plan_t *plan, const spmm_operands_t *x,
+                                          const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_HALO_FROM, x->stream));
-    if (plan->blocks.halo.nnz > 0) {
+    SPMM_TRY(
+        spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_FROM, x->stream));
+    if (plan->blocks.off_diagonal.nnz > 0) {
         SPMM_TRY(multiply_halo(plan, x, slice));
     }
-    return spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_HALO_TO, x->stream);
+    return spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_TO, x->stream);
 }
 
 static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -262,15 +265,15 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
     y.c_type = plan->halo_type;
     y.alpha  = (spmm_scalar_t){.re = 1.0}; /* that of the rank that gets the sums counts */
     y.beta   = (spmm_scalar_t){0};
-    y.C      = columns ? edge_of(plan, slice) : slice->halo;
+    y.C      = columns ? ghost_copy_of(plan, slice) : slice->halo;
     y.ldc    = columns ? n_halo : y.n;
-    SPMM_TRY(multiply(&plan->blocks.halo, &y));
+    SPMM_TRY(multiply(&plan->blocks.off_diagonal, &y));
     if (!columns) {
         return SPMM_OK;
     }
     return plan->device->ops->gather_rows(
         plan->device,
-        &(spmm_gather_args_t){.src        = edge_of(plan, slice),
+        &(spmm_gather_args_t){.src        = ghost_copy_of(plan, slice),
                               .ld_src     = n_halo,
                               .src_layout = SPMM_LAYOUT_COL,
                               .n_rows     = n_halo,
@@ -280,14 +283,15 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
         x->stream);
 }
 
-spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
-                                             const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_run_off_diagonal_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
+                                                     const spmm_slice_t *slice)
 {
-    SPMM_TRY(spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_HALO_FROM, x->stream));
-    if (plan->blocks.halo.nnz > 0) {
+    SPMM_TRY(
+        spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_FROM, x->stream));
+    if (plan->blocks.off_diagonal.nnz > 0) {
         SPMM_TRY(multiply_transposed(plan, x, slice));
     }
-    return spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_HALO_TO, x->stream);
+    return spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_TO, x->stream);
 }
 
 spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
@@ -301,17 +305,17 @@ spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *
     if (plan->exchange.reduce.n_rows > 0) {
         SPMM_TRY(plan->device->ops->scatter_add_rows(
             plan->device,
-            &(spmm_scatter_add_args_t){.src = (const char *)plan->exchange.mirror_rows + before,
-                                       .src_type   = plan->halo_type,
-                                       .row        = plan->exchange.reduce.row,
-                                       .ptr        = plan->exchange.reduce.ptr,
-                                       .pos        = plan->exchange.reduce.pos,
-                                       .n_rows     = plan->exchange.reduce.n_rows,
-                                       .n          = y.n,
-                                       .alpha      = y.alpha,
-                                       .dst        = y.C,
-                                       .dst_type   = y.c_type,
-                                       .ld_dst     = y.ldc,
+            &(spmm_scatter_add_args_t){.src      = (const char *)plan->exchange.send_rows + before,
+                                       .src_type = plan->halo_type,
+                                       .row      = plan->exchange.reduce.row,
+                                       .ptr      = plan->exchange.reduce.ptr,
+                                       .pos      = plan->exchange.reduce.pos,
+                                       .n_rows   = plan->exchange.reduce.n_rows,
+                                       .n        = y.n,
+                                       .alpha    = y.alpha,
+                                       .dst      = y.C,
+                                       .dst_type = y.c_type,
+                                       .ld_dst   = y.ldc,
                                        .dst_layout = y.layout == SPMM_LAYOUT_ROW ? SPMM_LAYOUT_ROW
                                                                                  : SPMM_LAYOUT_COL},
             y.stream));
@@ -327,7 +331,7 @@ spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x)
                                      .n_rows     = plan->cols.n_local,
                                      .n          = x->n,
                                      .elem_size  = spmm_type_size(plan->ab_type),
-                                     .dst        = plan->blocks.joined.rows};
+                                     .dst        = plan->blocks.merged.rows};
 
     if (args.n_rows == 0) {
         return SPMM_OK;
@@ -340,13 +344,13 @@ spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x)
     return plan->device->ops->gather_rows(plan->device, &args, x->stream);
 }
 
-spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x)
+spmm_status_t spmmi_plan_run_merged(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_operands_t y = spmmi_plan_inner(plan, x);
+    spmm_operands_t y = spmmi_plan_converted(plan, x);
 
-    y.B   = plan->blocks.joined.rows;
+    y.B   = plan->blocks.merged.rows;
     y.ldb = x->n;
-    SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_HALO_FROM, x->stream));
-    SPMM_TRY(multiply(&plan->blocks.joined.block, &y));
-    return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_HALO_TO, x->stream);
+    SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_OFF_DIAGONAL_FROM, x->stream));
+    SPMM_TRY(multiply(&plan->blocks.merged.block, &y));
+    return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_OFF_DIAGONAL_TO, x->stream);
 }

@@ -21,41 +21,41 @@ typedef struct {
     void *sum;    /**< device [local rows of C x n], of that type, in the layout of C: several
                        products add up here before C gets them; NULL: in C, or in c */
     void *halo;   /**< device [recv rows x n], column-major when the blocks are, else NULL */
-} spmm_plan_edge_t;
+} spmm_plan_conversion_t;
 
-/** Ask all engines about the local block of a column-major plan, each in the best of three ways:
+/** Ask all engines about the diagonal block of a column-major plan, each in the best of three ways:
  *  on the block as it is, on a row-major copy of B, or on one of C too.  Ranks may come to choose
- *  differently, since halo rows travel row-major anyway. */
-spmm_status_t spmmi_plan_consider_edge(spmm_plan_t *plan);
+ *  differently, since ghost rows travel row-major anyway. */
+spmm_status_t spmmi_plan_consider_conversion(spmm_plan_t *plan);
 /** What the blocks multiply and write: @p x itself, or the copies of the edge.  A single column is
  *  row-major as it lies. */
-spmm_operands_t spmmi_plan_inner(const spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_operands_t spmmi_plan_converted(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue the copy of B, where there is an edge. */
-spmm_status_t spmmi_plan_turn_b(const spmm_plan_t *plan, const spmm_operands_t *x);
+spmm_status_t spmmi_plan_convert_b(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue C = copy + beta * C, where there is an edge. */
 spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x);
 
 /** Must products with the blocks of the schedule add up elsewhere than in x->C? */
 bool spmmi_plan_needs_sum(const spmm_plan_t *plan, const spmm_operands_t *x);
-/** The same product, without beta * C, into plan->edge.sum. */
+/** The same product, without beta * C, into plan->conversion.sum. */
 spmm_operands_t spmmi_plan_into_sum(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** Enqueue C = sum + beta * C. */
 spmm_status_t spmmi_plan_store_sum(const spmm_plan_t *plan, const spmm_operands_t *x);
 
-/** C = beta * C + product with the local block. */
-spmm_status_t spmmi_plan_run_local(spmm_plan_t *plan, const spmm_operands_t *x);
-/** Op N: C += product of the halo block with slice->halo. */
-spmm_status_t spmmi_plan_run_halo(spmm_plan_t *plan, const spmm_operands_t *x,
-                                  const spmm_slice_t *slice);
+/** C = beta * C + product with the diagonal block. */
+spmm_status_t spmmi_plan_run_diagonal(spmm_plan_t *plan, const spmm_operands_t *x);
+/** Op N: C += product of the off-diagonal block with slice->halo. */
+spmm_status_t spmmi_plan_run_off_diagonal(spmm_plan_t *plan, const spmm_operands_t *x,
+                                          const spmm_slice_t *slice);
 /** Op T: slice->halo = partial rows of C for other ranks. */
-spmm_status_t spmmi_plan_run_halo_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
-                                             const spmm_slice_t *slice);
+spmm_status_t spmmi_plan_run_off_diagonal_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
+                                                     const spmm_slice_t *slice);
 /** Op T: C += the partial rows received. */
 spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
                                       const spmm_slice_t *slice);
-/** This rank's rows of B, row-major and packed, to where the joined block reads them. */
+/** This rank's rows of B, row-major and packed, to where the merged block reads them. */
 spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x);
-/** C = beta * C + product of the joined block with own and other rows. */
-spmm_status_t spmmi_plan_run_joined(spmm_plan_t *plan, const spmm_operands_t *x);
+/** C = beta * C + product of the merged block with own and other rows. */
+spmm_status_t spmmi_plan_run_merged(spmm_plan_t *plan, const spmm_operands_t *x);
 
 #endif /* SPMM_PLAN_PRODUCTS_H */

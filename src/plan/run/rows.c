@@ -49,10 +49,10 @@ static const void *find_in_place(const spmm_plan_t *plan, const spmm_operands_t 
 
 static uint32_t step_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
 {
-    return plan->exchange.missed * SPMM_MOST_CHUNKS + (uint32_t)slice->index;
+    return plan->exchange.skipped * SPMM_MOST_CHUNKS + (uint32_t)slice->index;
 }
 
-/* Where the mirror rows of a slice lie: packed behind those of the slices before. */
+/* Where the send rows of a slice lie: packed behind those of the slices before. */
 static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_t *x,
                                    const spmm_slice_t *slice)
 {
@@ -62,7 +62,7 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
 
     return (spmm_exchange_t){.direction =
                                  plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE,
-                             .mirror    = (char *)plan->exchange.mirror_rows + before,
+                             .send_rows = (char *)plan->exchange.send_rows + before,
                              .halo      = slice->halo,
                              .row_bytes = (size_t)slice->n * elem,
                              .step      = step_of(plan, slice),
@@ -72,7 +72,7 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
 }
 
 static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spmm_slice_t *slice,
-                          void *mirror, spmm_stream_t stream)
+                          void *send_rows, spmm_stream_t stream)
 {
     const size_t       elem = spmm_type_size(plan->halo_type);
     const int64_t      at = plan->layout == SPMM_LAYOUT_ROW ? slice->first : slice->first * x->ldb;
@@ -82,7 +82,7 @@ static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spm
                                .n_rows     = spmmi_halo_send_rows(&plan->exchange.halo),
                                .n          = slice->n,
                                .elem_size  = elem,
-                               .dst        = mirror};
+                               .dst        = send_rows};
 
     if (args.n_rows == 0) { /* B may be NULL */
         return SPMM_OK;
@@ -102,7 +102,7 @@ static spmm_exchange_t sent_of(const spmm_plan_t *plan, const spmm_slice_t *slic
     spmm_exchange_t sent = *what;
 
     if (spmmi_plan_rounds(plan)) {
-        sent.mirror    = to + n_send * first * size;
+        sent.send_rows = to + n_send * first * size;
         sent.halo      = to + (n_send * (size_t)plan->n + n_recv * first) * size;
         sent.row_bytes = (size_t)slice->n * size;
     }
@@ -126,15 +126,15 @@ static spmm_status_t convert(const spmm_plan_t *plan, const spmm_slice_t *slice,
 static spmm_status_t begin_any(const spmm_plan_exchange_t *e, const spmm_exchange_t *what,
                                spmm_stream_t stream)
 {
-    return e->levels != NULL ? spmmi_levels_begin(e->levels, what, stream)
-                             : e->transport->begin(e->state, what, stream);
+    return e->node != NULL ? spmmi_node_exchange_begin(e->node, what, stream)
+                           : e->transport->begin(e->state, what, stream);
 }
 
 static spmm_status_t end_any(const spmm_plan_exchange_t *e, const spmm_exchange_t *what,
                              spmm_stream_t stream)
 {
-    return e->levels != NULL ? spmmi_levels_end(e->levels, what, stream)
-                             : e->transport->end(e->state, what, stream);
+    return e->node != NULL ? spmmi_node_exchange_end(e->node, what, stream)
+                           : e->transport->end(e->state, what, stream);
 }
 
 /* Peers count on an exchange that has begun: it is ended even where its mark could not be set. */
@@ -160,11 +160,11 @@ spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
 
     SPMM_TRY(spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_PACK, stream));
     if (plan->op == SPMM_OP_N && what.in_place == NULL) {
-        SPMM_TRY(pack(plan, x, slice, what.mirror, stream));
+        SPMM_TRY(pack(plan, x, slice, what.send_rows, stream));
     }
     if (spmmi_plan_rounds(plan)) {
-        SPMM_TRY(convert(plan, slice, spmmi_halo_send_rows(&plan->exchange.halo), what.mirror,
-                         false, sent.mirror, stream));
+        SPMM_TRY(convert(plan, slice, spmmi_halo_send_rows(&plan->exchange.halo), what.send_rows,
+                         false, sent.send_rows, stream));
     }
     return begin(plan, slice->index, &sent, stream);
 }

@@ -4,7 +4,7 @@
 #define SPMM_PLAN_ROWS_H
 
 #include "exchange/halo.h"
-#include "exchange/levels/levels.h"
+#include "exchange/node/node_exchange.h"
 #include "exchange/transport.h"
 #include "operands.h"
 #include "spmm_dist/plan.h"
@@ -14,8 +14,8 @@ typedef struct {
     int     index; /**< counted from 0: which marks are theirs */
     int64_t first, n;
     void   *halo;  /**< [recv rows x n] device, packed: target of op N, source of op T */
-    bool    waits; /**< op N: the halo block waits itself for these rows, not its stream for mark
-                        EXCHANGED, which is not set */
+    bool    waits; /**< op N: the off-diagonal block waits itself for these rows, not its stream for
+                        mark EXCHANGED, which is not set */
 } spmm_slice_t;
 
 /** Rows of C that peers send partial sums for, grouped by row: device memory. */
@@ -28,25 +28,26 @@ typedef struct {
  *  transport before any format, rows with the formats that need them. */
 typedef struct {
     spmm_halo_t                 halo;  /**< the halo plan: which rows travel, from and to whom; in
-                                                two levels the rows to send are in one group */
+                                                a node-aware exchange the rows to send are in one
+                                                group */
     bool                        alone; /**< no row travels from or to this rank, and no halo
                                                 block */
     const spmm_transport_ops_t *transport; /**< borrowed */
-    void                       *state;     /**< of the transport, owned; NULL in two levels */
-    spmm_levels_t              *levels;    /**< owned; NULL in one */
-    uint32_t                    begun;     /**< exchanges, and captures launched, which have some */
-    uint32_t missed;  /**< executes in which nothing was begun: refused, or failed before */
-    uint32_t in_step; /**< missed, as all ranks had it when they last agreed on it */
+    void                 *state; /**< of the transport, owned; NULL in a node-aware exchange */
+    spmm_node_exchange_t *node;  /**< owned; NULL in one */
+    uint32_t              begun; /**< exchanges, and captures launched, which have some */
+    uint32_t skipped; /**< executes in which nothing was begun: refused, or failed before */
+    uint32_t agreed;  /**< missed, as all ranks had it when they last agreed on it */
 
     spmm_stream_t      comm_stream;
-    bool               in_line;     /**< the product under way is on the user stream alone */
-    int32_t           *send_row;    /**< halo.send_row, on GPUs a device copy: op N packs these */
-    spmm_reduce_list_t reduce;      /**< op T adds these */
-    void              *mirror_rows; /**< device [send rows x n], packed */
-    void              *rounded;   /**< device [send rows and recv rows x n], packed, of the type in
+    bool               in_line;    /**< the product under way is on the user stream alone */
+    int32_t           *send_row;   /**< halo.send_row, on GPUs a device copy: op N packs these */
+    spmm_reduce_list_t reduce;     /**< op T adds these */
+    void              *send_rows;  /**< device [send rows x n], packed */
+    void              *rounded;    /**< device [send rows and recv rows x n], packed, of the type in
                                       which they travel; NULL: as they are */
-    void              *halo_rows; /**< device [recv rows x n], packed; NULL unless SPLIT */
-    void              *peer_rows; /**< the one of them that is the transport's; NULL: none */
+    void              *ghost_rows; /**< device [recv rows x n], packed; NULL unless SPLIT */
+    void              *peer_rows;  /**< the one of them that is the transport's; NULL: none */
 } spmm_plan_exchange_t;
 
 /** Cut @p n columns into at most @p chunks slices.  Widths are equal and multiples of 32 where @p n
@@ -56,7 +57,7 @@ typedef struct {
 int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
                    spmm_slice_t slice[SPMM_MOST_CHUNKS]);
 
-/** Op N: start to bring the halo rows of a slice of x->B to slice->halo; op T: start to send the
+/** Op N: start to bring the ghost rows of a slice of x->B to slice->halo; op T: start to send the
  *  rows at slice->halo back.  In the order of @p stream; the rows of B, and for op T those of the
  *  slice, must be there.  Nothing is under way when it fails. */
 spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,

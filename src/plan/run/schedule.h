@@ -11,10 +11,10 @@
 
 typedef struct spmm_schedule spmm_schedule_t;
 struct spmm_schedule {
-    const char     *name; /**< stable, user-visible: "overlap" */
-    spmm_blockset_t blockset;
-    bool            cuts;    /**< it may cut the columns of B into chunks */
-    bool            in_line; /**< all may be on the user stream, as plan/run/wait.h says */
+    const char *name; /**< stable, user-visible: "overlap" */
+    bool        merges;
+    bool        cuts;    /**< it may cut the columns of B into chunks */
+    bool        in_line; /**< all may be on the user stream, as plan/run/wait.h says */
 
     /** May it run this plan?  By facts that are equal on all ranks.  NULL: it may; else why not,
      *  static: the end of a sentence that starts with the schedule's name.  A NULL function: it

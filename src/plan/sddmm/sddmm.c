@@ -61,9 +61,9 @@ static spmm_status_t make_local(spmm_sddmm_plan_t *plan, const spmm_sampling_t *
                           "on each; use more ranks",
                           spmmi_matrix_local_nnz(base->A), base->env->rank);
     }
-    SPMM_TRY(make_block(base, &base->blocks.local, what, &plan->local));
-    SPMM_TRY(make_block(base, &base->blocks.halo, what, &plan->halo));
-    return spmmi_plan_make_rows(base, SPMM_BLOCKSET_SPLIT);
+    SPMM_TRY(make_block(base, &base->blocks.diagonal, what, &plan->local));
+    SPMM_TRY(make_block(base, &base->blocks.off_diagonal, what, &plan->halo));
+    return spmmi_plan_make_rows(base, false);
 }
 
 static spmm_status_t make(spmm_sddmm_plan_t *plan, spmm_transport_shared_t *shared,
@@ -143,18 +143,18 @@ static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_ar
                                   .B       = args->Y,
                                   .ldb     = args->ldy,
                                   .stream  = stream};
-    const spmm_slice_t    all  = {.n = args->k, .halo = base->exchange.halo_rows};
+    const spmm_slice_t    all  = {.n = args->k, .halo = base->exchange.ghost_rows};
     spmm_status_t         work;
 
     SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_START, base->exchange.comm_stream));
     SPMM_TRY(spmmi_plan_begin_rows(base, &y, &all, base->exchange.comm_stream));
     work = spmmi_sampler_run(&plan->local, args, stream);
     SPMM_TRY(spmmi_plan_end_rows(base, &y, &all, base->exchange.comm_stream));
-    /* Also where the local block failed: Y is the caller's again behind this. */
+    /* Also where the diagonal block failed: Y is the caller's again behind this. */
     work =
         spmmi_first_failure(work, spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_EXCHANGED, stream));
     SPMM_TRY(work);
-    return run_halo(plan, args, base->exchange.halo_rows, stream);
+    return run_halo(plan, args, base->exchange.ghost_rows, stream);
 }
 
 static spmm_status_t run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
@@ -185,6 +185,6 @@ spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *
     const uint32_t        begun    = exchange->begun;
     const spmm_status_t   status   = run(plan, args, stream);
 
-    exchange->missed += status != SPMM_OK && exchange->begun == begun;
+    exchange->skipped += status != SPMM_OK && exchange->begun == begun;
     return status;
 }

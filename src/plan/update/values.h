@@ -5,7 +5,7 @@
 
 #include "plan/blocks/block.h"
 
-enum { SPMM_PLAN_BLOCKS = 3 }; /**< local, halo, joined */
+enum { SPMM_PLAN_BLOCKS = 3 }; /**< diagonal, off-diagonal, merged */
 
 /** Where the values of a format lie on the device, and come from. */
 typedef struct {

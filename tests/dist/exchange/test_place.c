@@ -47,7 +47,7 @@ static void test_near_visible(void **state)
     check(4, ids, (const uint64_t[]){9, 7, 8, 6}, (const int[]){0, 0, 0, 0});
 }
 
-/* CUDA_VISIBLE_DEVICES turned by rank, a common way to give each its own as device 0. */
+/* CUDA_VISIBLE_DEVICES transposed by rank, a common way to give each its own as device 0. */
 static void test_turned(void **state)
 {
     const uint64_t ids[3][4] = {{9, 8, 7}, {8, 7, 9}, {7, 9, 8}};

@@ -59,14 +59,14 @@ static void in_place(const spmm_transport_ops_t *transport)
         spmm_exchange_t exchange = transport_case_fill(&f, SPMM_HALO_FORWARD, round, bytes);
 
         for (int64_t k = 0; k < spmmi_halo_send_rows(&f.peers); k++) {
-            memcpy(spread + shift + (size_t)f.peers.send_row[k] * LD, f.mirror + (size_t)k * bytes,
-                   bytes);
+            memcpy(spread + shift + (size_t)f.peers.send_row[k] * LD,
+                   f.send_rows + (size_t)k * bytes, bytes);
         }
         copy_in(home, spread, ROOM);
         if ((spmm_test_env.rank + (int)round) % 2 == 0) {
             exchange.in_place = (char *)home + shift;
             exchange.ld_bytes = LD;
-            copy_in(f.device_mirror, spread, f.mirror_bytes); /* not what is to arrive */
+            copy_in(f.device_send, spread, f.send_rows_bytes); /* not what is to arrive */
         }
         spmm_assert_ok(transport->begin(f.state, &exchange, stream));
         spmm_assert_ok(transport->end(f.state, &exchange, stream));
@@ -86,8 +86,8 @@ static void sizes(const spmm_transport_ops_t *transport)
 
     transport_case_open(&f, transport, 1200, 0.5, 12, 512);
     for (uint64_t round = 0; round < 20; round++) {
-        shared.push = (spmm_push_limits_t){.max_blocks  = round % 3 == 0 ? 1 : 0,
-                                           .quick_bytes = round % 4 == 3 ? -1 : 0};
+        shared.push = (spmm_push_limits_t){.max_blocks        = round % 3 == 0 ? 1 : 0,
+                                           .low_latency_bytes = round % 4 == 3 ? -1 : 0};
         transport_case_run(&f, round % 3 == 2 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, round,
                            bytes[round % (sizeof bytes / sizeof bytes[0])]);
     }

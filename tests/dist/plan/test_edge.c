@@ -36,10 +36,11 @@ static void test_explain(void **state)
         spmm_plan_t        *plan   = diagonal_plan(direct ? "csr-gpu" : "dmma", layout, &A);
         char               *text   = test_context_explain(plan);
 
-        assert_int_equal(plan->edge.used, col == 1);
-        assert_int_equal(plan->blocks.local.problem.layout, col == 1 ? inner : SPMM_LAYOUT_ROW);
-        assert_int_equal(plan->blocks.halo.problem.layout, col == 1 ? inner : SPMM_LAYOUT_ROW);
-        assert_null(plan->edge.halo);
+        assert_int_equal(plan->conversion.used, col == 1);
+        assert_int_equal(plan->blocks.diagonal.problem.layout, col == 1 ? inner : SPMM_LAYOUT_ROW);
+        assert_int_equal(plan->blocks.off_diagonal.problem.layout,
+                         col == 1 ? inner : SPMM_LAYOUT_ROW);
+        assert_null(plan->conversion.halo);
         assert_int_equal(strstr(text, "\nedge: ") != NULL, col == 1);
         assert_int_equal(strstr(text, note) != NULL, col == 1);
         bytes[col] = plan->stats.host_bytes + plan->stats.device_bytes;
@@ -61,11 +62,11 @@ static void test_direct(void **state)
                              : k == 0                           ? "cusparse"
                                                                 : "dmma",
                              SPMM_LAYOUT_COL, &A);
-        assert_false(plan->edge.used);
-        assert_int_equal(plan->blocks.local.problem.layout, SPMM_LAYOUT_COL);
-        assert_int_equal(plan->blocks.halo.problem.layout, SPMM_LAYOUT_COL);
-        assert_null(plan->edge.b);
-        assert_null(plan->edge.c);
+        assert_false(plan->conversion.used);
+        assert_int_equal(plan->blocks.diagonal.problem.layout, SPMM_LAYOUT_COL);
+        assert_int_equal(plan->blocks.off_diagonal.problem.layout, SPMM_LAYOUT_COL);
+        assert_null(plan->conversion.b);
+        assert_null(plan->conversion.c);
         test_context_destroy(&plan, &A, NULL);
     }
 }
@@ -81,13 +82,13 @@ static double least_time(const spmm_plan_t *plan, const char *name, const double
 
     for (int e = 0; e < spmmi_n_engines; e++) {
         for (int way = 0; way < 3; way++) {
-            spmm_problem_t problem = plan->blocks.local.problem;
+            spmm_problem_t problem = plan->blocks.diagonal.problem;
             const double   more_s  = ways[way] == SPMM_LAYOUT_COL ? 0.0 : copies_s[way];
             char           why[SPMM_WHY];
             double         seconds;
 
             problem.layout = ways[way] == SPMM_LAYOUT_COL ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-            if (ways[way] != SPMM_LAYOUT_COL && spmmi_engines[e]->yardstick) {
+            if (ways[way] != SPMM_LAYOUT_COL && spmmi_engines[e]->baseline) {
                 continue;
             }
             if ((ways[way] == SPMM_LAYOUT_MIXED && !spmmi_engines[e]->stores_columns) ||
@@ -96,8 +97,9 @@ static double least_time(const spmm_plan_t *plan, const char *name, const double
                 continue;
             }
             problem.layout = ways[way];
-            seconds = spmmi_engines[e]->cost(&plan->blocks.local.pattern, &problem, plan->device) +
-                      more_s;
+            seconds =
+                spmmi_engines[e]->cost(&plan->blocks.diagonal.pattern, &problem, plan->device) +
+                more_s;
             if (seconds < least) {
                 least     = seconds;
                 *layout   = ways[way];
@@ -132,20 +134,20 @@ static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *n
 
     assert_true(spmmi_n_engines <= 16);
     plan.rows.n_local = plan.cols.n_local = rows;
-    plan.blocks.local.candidates          = candidates;
-    plan.blocks.local.problem             = (spmm_problem_t){.ab_type = SPMM_R_32F,
+    plan.blocks.diagonal.candidates       = candidates;
+    plan.blocks.diagonal.problem          = (spmm_problem_t){.ab_type = SPMM_R_32F,
                                                              .c_type  = SPMM_R_32F,
                                                              .compute = SPMM_COMPUTE_32F,
                                                              .layout  = SPMM_LAYOUT_COL,
                                                              .n       = 128};
-    plan.blocks.local.pattern             = (spmm_pattern_t){
-                    .n_rows = rows, .n_cols = rows, .c_rows = rows, .nnz = nnz, .used_cols = rows};
+    plan.blocks.diagonal.pattern          = (spmm_pattern_t){
+                 .n_rows = rows, .n_cols = rows, .c_rows = rows, .nnz = nnz, .used_cols = rows};
     for (int h = 0; h < 3; h++) {
-        plan.blocks.local.pattern.tc.pairs[h] = pairs >> h;
+        plan.blocks.diagonal.pattern.tc.pairs[h] = pairs >> h;
     }
-    plan.blocks.local.pattern.tc.quads = pairs / 2;
-    least                              = least_time(&plan, name, copies, &layout, &copies_s);
-    spmm_assert_ok(spmmi_plan_consider_edge(&plan));
+    plan.blocks.diagonal.pattern.tc.quads = pairs / 2;
+    least                                 = least_time(&plan, name, copies, &layout, &copies_s);
+    spmm_assert_ok(spmmi_plan_consider_conversion(&plan));
     spmm_assert_ok(spmmi_engine_pick(name, &device, candidates, spmmi_n_engines, &picked));
     assert_true(fabs(picked->predicted_s - least) <= 1e-9 * least);
     assert_int_equal(picked->layout, layout);

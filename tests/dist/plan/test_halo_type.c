@@ -34,7 +34,7 @@ static spmm_matrix_t *create(spmm_type_t type)
 }
 
 /* Greatest error of this rank's rows of C relative to |A| |B| of the entries whose row of B
- * travels, behind what exact halo rows may have. */
+ * travels, behind what exact ghost rows may have. */
 static double error_of(spmm_type_t type, const void *C)
 {
     const double slack = type == SPMM_R_32F ? 5e-6 : 1e-12;
@@ -90,7 +90,7 @@ static void check(spmm_type_t type, const spmm_plan_options_t *o, double roundof
         assert_true(error > roundoff / 100.0); /* it was rounded */
         assert_int_equal(stats.within.bytes, stats.within.rows * row);
         assert_int_equal(stats.between.bytes, stats.between.rows * row);
-        assert_true(strcmp(stats.levels, "node") == 0 ||
+        assert_true(strcmp(stats.exchange, "node") == 0 ||
                     stats.recv_bytes == (size_t)(stats.halo_rows * row));
     }
     test_context_destroy(&plan, &A, NULL);

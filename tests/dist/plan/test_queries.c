@@ -73,7 +73,7 @@ static void check_halo(const spmm_plan_t *plan, const spmm_plan_options_t *o, in
             }
         }
     }
-    assert_int_equal(adds ? stats.mirror_rows : stats.halo_rows, count);
+    assert_int_equal(adds ? stats.send_rows : stats.halo_rows, count);
 }
 
 /* Both layouts on this rank, and so on all. */

@@ -28,10 +28,10 @@ static void test_report(void **state)
     A        = shuffled_grid();
     o.tuning = "order=affinity";
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
-    assert_true(plan->blocks.local.reordering.after.pairs[0] ==
-                plan->blocks.local.pattern.tc.pairs[0]);
-    assert_true((double)plan->blocks.local.reordering.after.pairs[0] <
-                0.8 * (double)plan->blocks.local.reordering.before.pairs[0]);
+    assert_true(plan->blocks.diagonal.reordering.after.pairs[0] ==
+                plan->blocks.diagonal.pattern.tc.pairs[0]);
+    assert_true((double)plan->blocks.diagonal.reordering.after.pairs[0] <
+                0.8 * (double)plan->blocks.diagonal.reordering.before.pairs[0]);
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "affinity");
     assert_true(stats.reorder_s > 0.0);
@@ -41,7 +41,7 @@ static void test_report(void **state)
     spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
     spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     assert_string_equal(stats.reordering, "none");
-    assert_null(plan->blocks.local.reordering.method);
+    assert_null(plan->blocks.diagonal.reordering.method);
     test_context_destroy(&plan, &A, NULL);
 }
 
@@ -60,17 +60,17 @@ static void test_measured(void **state)
         spmm_matrix_generate(ctx, "stencil9:nx=400,ny=400,shuffle=1", SPMM_R_32F, 1, &A));
     o.executes = INT64_MAX / 2;
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
-    r = &plan->blocks.local.reordering;
+    r = &plan->blocks.diagonal.reordering;
     assert_non_null(r->method);
     assert_true(r->own_s > 0.0 && r->other_s > 0.0);
     assert_int_equal(r->applied, r->other_s < r->own_s);
     assert_true(r->applied); /* windows of shuffled rows share no columns */
-    assert_true(plan->blocks.local.pattern.tc.pairs[0] == r->after.pairs[0]);
-    assert_null(plan->blocks.local.rival.csr.row_ptr);
+    assert_true(plan->blocks.diagonal.pattern.tc.pairs[0] == r->after.pairs[0]);
+    assert_null(plan->blocks.diagonal.other_order.csr.row_ptr);
     spmm_assert_ok(spmm_plan_destroy(&plan));
     o.tuning = "measure=no";
     spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
-    assert_true(plan->blocks.local.reordering.other_s == 0.0);
+    assert_true(plan->blocks.diagonal.reordering.other_s == 0.0);
     test_context_destroy(&plan, &A, NULL);
 }
 

@@ -21,18 +21,18 @@ static void test_bytes(void **state)
 
         o.tuning = joined == 0 ? "schedule=overlap" : "schedule=merged";
         spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
-        assert_null(plan->blocks.local.csr.values);
-        assert_null(plan->blocks.halo.csr.values);
-        assert_null(plan->blocks.joined.block.csr.values);
+        assert_null(plan->blocks.diagonal.csr.values);
+        assert_null(plan->blocks.off_diagonal.csr.values);
+        assert_null(plan->blocks.merged.block.csr.values);
         assert_null(plan->blocks.need);
         rows[joined] = spmmi_plan_buffer_bytes(plan);
         if (spmm_test_env.size > 1) {
-            assert_int_equal(plan->blocks.local.engine == NULL, joined == 1);
-            assert_int_equal(plan->blocks.joined.block.engine == NULL, joined == 0);
+            assert_int_equal(plan->blocks.diagonal.engine == NULL, joined == 1);
+            assert_int_equal(plan->blocks.merged.block.engine == NULL, joined == 0);
         }
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
-    if (spmm_test_env.size > 1) { /* own rows of B beside the halo rows */
+    if (spmm_test_env.size > 1) { /* own rows of B beside the ghost rows */
         spmm_assert_ok(spmm_matrix_destroy(&A));
         assert_true(rows[1] > rows[0]);
     } else {
@@ -98,10 +98,10 @@ static int best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, int32_t 
     int         best = 0;
 
     plan.rows.n_local = plan.cols.n_local = ROWS;
-    plan.blocks.local.pattern             = pattern_of(ROWS, ROWS, near, nnz_local);
-    plan.blocks.halo.pattern              = pattern_of(halo_rows, (int32_t)n_halo, near, nnz_halo);
-    plan.blocks.local.nnz                 = nnz_local;
-    plan.blocks.halo.nnz                  = nnz_halo;
+    plan.blocks.diagonal.pattern          = pattern_of(ROWS, ROWS, near, nnz_local);
+    plan.blocks.off_diagonal.pattern      = pattern_of(halo_rows, (int32_t)n_halo, near, nnz_halo);
+    plan.blocks.diagonal.nnz              = nnz_local;
+    plan.blocks.off_diagonal.nnz          = nnz_halo;
     spmm_assert_ok(spmmi_plan_predict(&plan, "csr-cpu"));
     for (int k = 0; k < SPMM_CUTS; k++) { /* an engine that does not run there */
         assert_true(isinf(plan.choice.cuts[k].predicted_s));
@@ -116,7 +116,7 @@ static int best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, int32_t 
 }
 
 /* A stencil, whose rows need neighbours; a power law, whose exchange is longer than the local
- * block; one without a local block. */
+ * block; one without a diagonal block. */
 static void test_predictions(void **state)
 {
     assert_int_equal(best_on_gpu(5000, 20000, 6000000, 5000, 60000), 1);
@@ -126,7 +126,7 @@ static void test_predictions(void **state)
 
 /* How many numbers of chunks are measured: one chunk, the least predicted and, within 1.5 times of
  * it, the next; none where that is one chunk alone. */
-static int rivals_of(const spmm_candidate_t cuts[SPMM_CUTS])
+static int candidates_of(const spmm_candidate_t cuts[SPMM_CUTS])
 {
     int best = 0, next = -1, count = 0;
 
@@ -169,7 +169,7 @@ static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool me
             assert_true(c[k].predicted_s > 0.0);
             assert_true(!(c[k].measured_s < stats.schedule_measured_s));
         }
-        assert_int_equal(measured, measures ? rivals_of(c) : 0);
+        assert_int_equal(measured, measures ? candidates_of(c) : 0);
         assert_int_equal(isnan(stats.schedule_measured_s), measured == 0);
         assert_string_equal(stats.schedule, "overlap");
         assert_int_equal(stats.chunks, plan->choice.chunks);

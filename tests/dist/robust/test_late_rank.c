@@ -40,7 +40,7 @@ static void run_late(spmm_plan_t *plan, double *B, double *C)
                                  .ldb     = COLUMNS,
                                  .C       = C,
                                  .ldc     = COLUMNS};
-    const spmm_slice_t    all = {.n = COLUMNS, .halo = plan->exchange.halo_rows};
+    const spmm_slice_t    all = {.n = COLUMNS, .halo = plan->exchange.ghost_rows};
 
     spmm_assert_ok(spmmi_plan_begin_rows(plan, &x, &all, NULL));
     (void)usleep(1500000);

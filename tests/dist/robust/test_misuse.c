@@ -120,13 +120,13 @@ static void test_times_of_failed_execute(void **state)
     assert_true(isnan(test_context_stats(plan).total_s));
     spmm_assert_ok(spmm_execute(plan, 1, 1.0, B, 1, 0.0, &C, 1, NULL));
     assert_true(test_context_stats(plan).total_s >= 0.0);
-    engine                    = plan->blocks.local.engine;
-    broken                    = *engine;
-    broken.execute            = refuse;
-    plan->blocks.local.engine = &broken;
+    engine                       = plan->blocks.diagonal.engine;
+    broken                       = *engine;
+    broken.execute               = refuse;
+    plan->blocks.diagonal.engine = &broken;
     assert_int_equal(spmm_execute(plan, 1, 1.0, B, 1, 0.0, &C, 1, NULL), SPMM_ERR_DEVICE);
     assert_true(isnan(test_context_stats(plan).total_s));
-    plan->blocks.local.engine = engine;
+    plan->blocks.diagonal.engine = engine;
     spmm_assert_ok(spmm_execute(plan, 1, 1.0, B, 1, 0.0, &C, 1, NULL));
     assert_true(test_context_stats(plan).total_s >= 0.0);
     assert_true(C == 1.0);

@@ -85,23 +85,23 @@ static void test_host_waits_for_values(void **state)
 
     o.tuning = "measure=no";
     spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
-    device                    = to_device(values, sizeof values);
-    real_device               = ctx->device.ops;
-    real_engine               = plan->blocks.local.engine;
-    device_ops                = *real_device;
-    engine_ops                = *real_engine;
-    device_ops.event_record   = noted_record;
-    device_ops.stream_wait    = noted_wait;
-    device_ops.stream_sync    = noted_sync;
-    engine_ops.refill         = noted_refill;
-    ctx->device.ops           = &device_ops;
-    plan->blocks.local.engine = &engine_ops;
+    device                       = to_device(values, sizeof values);
+    real_device                  = ctx->device.ops;
+    real_engine                  = plan->blocks.diagonal.engine;
+    device_ops                   = *real_device;
+    engine_ops                   = *real_engine;
+    device_ops.event_record      = noted_record;
+    device_ops.stream_wait       = noted_wait;
+    device_ops.stream_sync       = noted_sync;
+    engine_ops.refill            = noted_refill;
+    ctx->device.ops              = &device_ops;
+    plan->blocks.diagonal.engine = &engine_ops;
     memset(calls, 0, sizeof calls);
     spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
     assert_int_equal(calls[strlen(calls) - 1], 'd');
     spmm_assert_ok(spmm_matrix_update_values(A, values));
-    ctx->device.ops           = real_device;
-    plan->blocks.local.engine = real_engine;
+    ctx->device.ops              = real_device;
+    plan->blocks.diagonal.engine = real_engine;
     if (strstr(calls, "dwsf") == NULL) {
         print_error("calls: %s\n", calls);
         fail();

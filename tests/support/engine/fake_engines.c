@@ -122,13 +122,13 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
         .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
-        .least_bytes = (k) == 3 ? least_bytes : NULL, .yardstick = (k) == 4,                       \
+        .least_bytes = (k) == 3 ? least_bytes : NULL, .baseline = (k) == 4,                        \
         .always_tried = (k) == ALWAYS, .variants = variants_##k, .build = build_##k,               \
         .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
-                                            FAKE_OPS(4, "yardstick")};
+                                            FAKE_OPS(4, "baseline")};
 
 void fake_prepare(const double predicted[N_FAKES])
 {

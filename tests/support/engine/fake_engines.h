@@ -43,7 +43,7 @@ extern int64_t               fake_executes; /**< products to come */
 extern double                fake_load_s;   /**< that the library of the first engine takes */
 extern spmm_engine_settled_t fake_settled;
 
-/** Start anew.  All take 0.1 ms but the yardstick, which takes 0.15.
+/** Start anew.  All take 0.1 ms but the baseline, which takes 0.15.
  *  @param[in] predicted  microseconds, 0: not usable */
 void fake_prepare(const double predicted[N_FAKES]);
 

@@ -10,7 +10,7 @@ enum { N_WARM = 2 };
 enum { MEMORY = SPMM_ERR_MEMORY, RANGE = SPMM_ERR_RANGE, NOT_USABLE = SPMM_ERR_UNSUPPORTED };
 static const double us = 1e-6;
 
-/** Engines are digits: 0 to 3, and 4, the yardstick; statuses letters, one for each engine: M and G
+/** Engines are digits: 0 to 3, and 4, the baseline; statuses letters, one for each engine: M and G
  *  no memory and out of range, D a broken device, E each that passes an engine over in turn, R each
  *  of these but M. */
 static const struct {
@@ -26,14 +26,14 @@ static const struct {
     int         no_room[N_FAKES];
 } choices[] = {
     {"three best", {1, 1.5, 1.2, 1.4, 1.9}, {0, 0, 20}, "0234", "0234", "", "", "", .taken = 2},
-    {"yardstick", {1.7, 0, 1, 0, 1.9}, {0}, "24", "24", "", "", "", .taken = 2, .name = "auto"},
-    {"no rival", {1.7, 0, 1, 0, 2.1}, {0}, "2", "", "", "", "", .taken = 2, .name = "auto"},
+    {"baseline", {1.7, 0, 1, 0, 1.9}, {0}, "24", "24", "", "", "", .taken = 2, .name = "auto"},
+    {"no candidate", {1.7, 0, 1, 0, 2.1}, {0}, "2", "", "", "", "", .taken = 2, .name = "auto"},
     {"first", {1, 1.2, 1.5, 0, 1.9}, {20}, "*", "*", "", "", "", .taken = 0},
     {"second", {1, 1.2, 1.5, 0, 1.9}, {0, 20}, "*", "*", "", "", "", .taken = 1},
     {"third", {1, 1.2, 1.5, 0, 1.9}, {0, 0, 20}, "*", "*", "", "", "", .taken = 2},
     {"fifth", {1, 1.2, 1.5, 0, 1.9}, {0, 0, 0, 0, 20}, "*", "*", "", "", "", .taken = 4},
-    /* Measuring may take 5 % of the products to come, 1000 where nobody says, 25 % of a near rival:
-     * for few the prediction decides. */
+    /* Measuring may take 5 % of the products to come, 1000 where nobody says, 25 % of a near
+     * candidate: for few the prediction decides. */
     {"one product", {1, 1.1, 0, 0, 1.2}, {0, 20}, "0", "", "", "", "", .executes = 1},
     {"1000", {1e6, 1.1e6, 0, 0, 1.2e6}, {0, 20}, "*", "*", "", "", "", .taken = 1, .executes = -1},
     {"30", {1e6, 1.1e6, 0, 0, 1.2e6}, {0, 20}, "*", "", "", "", "", .executes = 30},
@@ -41,7 +41,8 @@ static const struct {
     {"200", {1e6, 1.1e6, 0, 0, 1.2e6}, {0}, "*", "014", "", "", "", .executes = 200},
     {"near", {1e6, 1.05e6, 0, 0, 0}, {1e6, 1e6}, "01", "*", "", "", "", .executes = 110},
     {"not near", {1e6, 1.15e6, 0, 0, 0}, {1e6, 1e6}, "0", "*", "", "", "", .executes = 110},
-    /* The best predicted proves slow: what a rival saves over its time may pay for trying it. */
+    /* The best predicted proves slow: what a candidate saves over its time may pay for trying
+     * it. */
     {"slow", {1e6, 1.15e6, 0, 0, 1.2e6}, {1e7}, "*", "*", "", "", "", 1, 0, 110, NULL, {0}},
     {"not slow", {1e6, 1.15e6, 0, 0, 1.2e6}, {1e6}, "0", "*", "", "", "", .executes = 110},
     {"of few", {1e6, 1.15e6, 0, 0, 1.2e6}, {1e7}, "0", "", "", "", "", .executes = 60},
@@ -155,7 +156,7 @@ static void test_choices(void **state)
     }
 }
 
-/* Of C in 16 bits the yardstick's library rounds sums before they are whole: it is taken by name
+/* Of C in 16 bits the baseline's library rounds sums before they are whole: it is taken by name
  * alone, or where nothing else runs. */
 static void test_rounding(void **state)
 {
@@ -167,7 +168,7 @@ static void test_rounding(void **state)
         for (int k = 0; k < N_FAKES; k++) {
             fake_candidates[k].c_type = SPMM_R_16F;
         }
-        spmm_assert_ok(fake_settle(way == 2 ? "yardstick" : NULL, true));
+        spmm_assert_ok(fake_settle(way == 2 ? "baseline" : NULL, true));
         assert_int_equal(fakes[YARDSTICK].builds > 0, way > 0);
         assert_int_equal(strstr(fake_candidates[YARDSTICK].why, "16 bits") != NULL, way == 0);
         fake_check_taken(way == 0 ? 0 : YARDSTICK);

@@ -24,7 +24,7 @@ static const struct {
     {"the first is the fastest", 0, {{40}}, .builds = {3}, .measured = {40}},
     {"the second is", 0, {{0, 40}}, .variant = 1, .builds = {3}, .measured = {40}},
     {"the third is", 0, {{0, 0, 40}}, .variant = 2, .builds = {3}, .measured = {40}},
-    {"the first beside a rival", 1.5, {{40}}, .builds = {3}, .measured = {40}},
+    {"the first beside a candidate", 1.5, {{40}}, .builds = {3}, .measured = {40}},
     {"the second beside one", 1.5, {{0, 40}}, .variant = 1, .builds = {3}, .measured = {40}},
     {"the third beside one", 1.5, {{0, 0, 40}}, .variant = 2, .builds = {3}, .measured = {40}},
     {"variants of an engine that is far behind are not tried",
@@ -79,7 +79,7 @@ static const struct {
     {"few products", 0, {{0, 1}}, .executes = 1},
     {"an engine by name", 0, {{0, 1}}, .name = "zero", .builds = {1}},
     /* Products of a second, so that what the host's clock says does not count: a trial takes five,
-     * 5 % of 1000 are enough for all variants, and three times 5 % of 40 for no near rival. */
+     * 5 % of 1000 are enough for all variants, and three times 5 % of 40 for no near candidate. */
     {"all variants",
      1.01e6,
      {{1e6, 1e6, 1e6}, {1.01e6, 1.01e6, 0.5e6}},
@@ -88,7 +88,7 @@ static const struct {
      .engine   = 1,
      .variant  = 2,
      .builds   = {0, 3}},
-    {"no near rival",
+    {"no near candidate",
      1.01e6,
      {{1e6, 1e6, 1e6}, {1.01e6, 1.01e6, 0.5e6}},
      true,

@@ -256,7 +256,7 @@ static void test_comparison(void **state)
     assert_true(error_of(0.0, 1e-20, 1e-20) == 0.0 && isinf(error_of(1e-3, 0.0, 1.0)));
 }
 
-/* A block that is lent is not copied, and stays its owner's until it is adopted. */
+/* A block that is borrowed is not copied, and stays its owner's until it is owned. */
 static void test_lent_block(void **state)
 {
     const spmm_engine_ops_t *engine  = spmmi_engine_find("csr-cpu");
@@ -268,7 +268,7 @@ static void test_lent_block(void **state)
                                         .lends   = true};
     const int64_t            live    = spmmi_alloc_get_stats().live;
 
-    for (int adopts = 0; adopts < 2; adopts++) {
+    for (int owns = 0; owns < 2; owns++) {
         spmm_csr_t block;
         int64_t    count;
         int32_t   *from;
@@ -278,8 +278,8 @@ static void test_lent_block(void **state)
         spmm_assert_ok(engine->build(&block, &problem, &device, &format));
         spmm_assert_ok(engine->places(format, &values, &count, &from));
         assert_ptr_equal(values, block.values);
-        if (adopts) {
-            engine->adopt(format);
+        if (owns) {
+            engine->own(format);
             block.col_idx = NULL;
             block.values  = NULL;
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 4 */
-/** @file test_plan_levels.c  Option levels: what is taken and reported; refusals are those of
- *  test_refusals.c, products in two levels those of test_plan.c and test_sddmm.c, run as levels. */
+/** @file test_plan_node_exchange.c  Option levels: what is taken and reported; refusals are those
+ *  of test_refusals.c, products in a node-aware exchange those of test_plan.c and test_sddmm.c, run
+ *  as levels. */
 #include "test_context.h"
 
 #include <stdlib.h>
@@ -53,23 +54,23 @@ static void check_counts(spmm_op_t op)
     spmm_assert_ok(make("exchange=node", op, &node));
     f = test_context_stats(flat);
     n = test_context_stats(node);
-    assert_string_equal(f.levels, "flat");
-    assert_string_equal(n.levels, "node");
+    assert_string_equal(f.exchange, "flat");
+    assert_string_equal(n.exchange, "node");
     assert_true(n.between.rows < f.between.rows);
     assert_true(n.between.rows >= (f.between.rows + 1) / 2);
     assert_true(n.between.rows_max <= (n.between.rows + 1) / 2 + 1);
     assert_true(n.between.messages == 4 && n.between.messages_max == 1);
     assert_true(f.between.messages == 8);
-    assert_true(n.mirror_rows < f.mirror_rows || op == SPMM_OP_T);
+    assert_true(n.send_rows < f.send_rows || op == SPMM_OP_T);
     assert_true(op == SPMM_OP_T || n.halo_rows == f.halo_rows);
-    check_named(flat, node, op == SPMM_OP_T ? f.mirror_rows : f.halo_rows);
+    check_named(flat, node, op == SPMM_OP_T ? f.send_rows : f.halo_rows);
     spmm_assert_ok(spmm_plan_get_traffic(node, rows));
     for (int p = 0; p < 4; p++) {
         sum += rows[p];
     }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, spmm_test_env.comm);
     assert_int_equal(sum, n.between.rows + n.within.rows);
-    test_context_explains(node, "exchange node: an exchange is predicted to take ");
+    test_context_explains(node, "exchange node: one is predicted to take ");
     test_context_explains(flat, "exchange flat: node is not asked for");
     test_context_destroy(&flat, NULL, NULL);
     test_context_destroy(&node, NULL, NULL);
@@ -93,9 +94,9 @@ static void test_auto(void **state)
     open_nodes(2);
     spmm_assert_ok(make(NULL, SPMM_OP_N, &plan));
     if (spmm_test_env.size == 1) {
-        assert_string_equal(test_context_stats(plan).levels, "flat");
+        assert_string_equal(test_context_stats(plan).exchange, "flat");
     } else {
-        test_context_explains(plan, ": an exchange is predicted to take ");
+        test_context_explains(plan, ": one is predicted to take ");
     }
     test_context_destroy(&plan, NULL, NULL);
     close_nodes();

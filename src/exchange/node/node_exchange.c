@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exchange/levels/levels.h"
+#include "exchange/node/node_exchange.h"
 
 #include <stdio.h>
 
@@ -14,45 +14,46 @@ enum { SPMM_COLLECT, SPMM_CROSS, SPMM_DEAL, SPMM_LEVELS_PARTS };
 typedef struct {
     int32_t *row; /**< owned; NULL: none */
     int64_t  count;
-} spmm_levels_list_t;
+} spmm_node_exchange_list_t;
 
 /** Sums of op T: row[u] of the room gets the rows pos[ptr[u]] .. pos[ptr[u + 1] - 1]. */
 typedef struct {
     int32_t *row, *ptr, *pos; /**< device, owned */
     int64_t  n_rows;
-} spmm_levels_sums_t;
+} spmm_node_exchange_sums_t;
 
-struct spmm_levels {
+struct spmm_node_exchange {
     spmm_transport_shared_t    *shared;    /**< borrowed */
     const spmm_transport_ops_t *transport; /**< borrowed */
     spmm_direction_t            direction;
     spmm_type_t                 type;
     size_t                      row_bytes;
     int64_t                     n_halo;
-    spmm_levels_lists_t         lists;
-    spmm_halo_t                 flat; /**< sent rows of the halo plan, taken by take_mirror() */
+    spmm_node_exchange_lists_t  lists;
+    spmm_halo_t                 flat; /**< sent rows of the halo plan, taken by take_send_rows() */
     void                       *state[SPMM_LEVELS_PARTS];
     void                       *room; /**< device [lists.room rows x row_bytes], owned */
 
-    /* Forward: TO_CROSS, TO_DEAL, halo rows.  Back: DEALT and OWN of the halo rows, the first
-     * addend of each CROSSED, mirror rows of SELF, DIRECT, and COLLECTED of the room. */
-    spmm_levels_list_t to_cross, to_deal, to_halo, dealt, own, crossed, self, direct, collected;
-    spmm_levels_sums_t sums;
-    bool               failed; /**< a part failed: no exchange may follow */
+    /* Forward: TO_CROSS, TO_DEAL, ghost rows.  Back: DEALT and OWN of the ghost rows, the first
+     * addend of each CROSSED, send rows of SELF, DIRECT, and COLLECTED of the room. */
+    spmm_node_exchange_list_t to_cross, to_deal, to_halo, dealt, own, crossed, self, direct,
+        collected;
+    spmm_node_exchange_sums_t sums;
+    bool                      failed; /**< a part failed: no exchange may follow */
 };
 
-static const spmm_halo_t *levels_part(const spmm_levels_t *l, int part)
+static const spmm_halo_t *node_part(const spmm_node_exchange_t *l, int part)
 {
     return part == SPMM_COLLECT ? &l->lists.collect
            : part == SPMM_CROSS ? &l->lists.cross
                                 : &l->lists.deal;
 }
 
-bool spmmi_levels_supports(const spmm_env_t *env, const spmm_transport_ops_t *transport,
-                           char why[SPMM_WHY])
+bool spmmi_node_exchange_supports(const spmm_env_t *env, const spmm_transport_ops_t *transport,
+                                  char why[SPMM_WHY])
 {
     why[0] = '\0';
-    if (!spmmi_nodes_have_levels(&env->nodes)) {
+    if (!spmmi_nodes_are_grouped(&env->nodes)) {
         (void)snprintf(why, SPMM_WHY,
                        "needs several nodes, one at least of several ranks: there are %d of up to "
                        "%d (option ranks_per_node)",
@@ -64,13 +65,13 @@ bool spmmi_levels_supports(const spmm_env_t *env, const spmm_transport_ops_t *tr
     return why[0] == '\0';
 }
 
-static void drop(const spmm_device_t *device, spmm_levels_list_t *list)
+static void drop(const spmm_device_t *device, spmm_node_exchange_list_t *list)
 {
     device->ops->release(device, list->row);
-    *list = (spmm_levels_list_t){.row = NULL};
+    *list = (spmm_node_exchange_list_t){.row = NULL};
 }
 
-void spmmi_levels_destroy(spmm_levels_t *l)
+void spmmi_node_exchange_destroy(spmm_node_exchange_t *l)
 {
     const spmm_device_t *device;
 
@@ -98,43 +99,44 @@ void spmmi_levels_destroy(spmm_levels_t *l)
     device->ops->release(device, l->sums.row);
     device->ops->release(device, l->sums.ptr);
     device->ops->release(device, l->sums.pos);
-    spmmi_levels_lists_free(&l->lists);
+    spmmi_node_exchange_lists_free(&l->lists);
     spmmi_halo_free(&l->flat);
     spmmi_free(l);
 }
 
-spmm_status_t spmmi_levels_create(spmm_transport_shared_t    *shared,
-                                  const spmm_transport_ops_t *transport,
-                                  const spmm_levels_need_t *need, spmm_levels_t **levels)
+spmm_status_t spmmi_node_exchange_create(spmm_transport_shared_t         *shared,
+                                         const spmm_transport_ops_t      *transport,
+                                         const spmm_node_exchange_need_t *need,
+                                         spmm_node_exchange_t           **e)
 {
-    spmm_env_t    *env    = shared->env;
-    spmm_status_t  status = SPMM_OK;
-    spmm_levels_t *l;
+    spmm_env_t           *env    = shared->env;
+    spmm_status_t         status = SPMM_OK;
+    spmm_node_exchange_t *l;
 
     if (SPMM_NEW_ZERO(l, 1) == NULL) {
-        status = spmmi_fail_memory(&env->err, 1, sizeof *l, "an exchange in two levels");
+        status = spmmi_fail_memory(&env->err, 1, sizeof *l, "an exchange in a node-aware exchange");
     }
     status = spmmi_agree(env, status);
     if (status != SPMM_OK) {
         spmmi_free(l);
         return status;
     }
-    *l     = (spmm_levels_t){.shared    = shared,
-                             .transport = transport,
-                             .direction = need->direction,
-                             .type      = need->type,
-                             .row_bytes = need->row_bytes,
-                             .n_halo    = spmmi_halo_recv_rows(need->flat)};
-    status = spmmi_levels_lists_create(env, need->flat, need->offset, need->need, &l->lists);
+    *l     = (spmm_node_exchange_t){.shared    = shared,
+                                    .transport = transport,
+                                    .direction = need->direction,
+                                    .type      = need->type,
+                                    .row_bytes = need->row_bytes,
+                                    .n_halo    = spmmi_halo_recv_rows(need->flat)};
+    status = spmmi_node_exchange_lists_create(env, need->flat, need->offset, need->need, &l->lists);
     if (status != SPMM_OK) {
-        spmmi_levels_destroy(l);
+        spmmi_node_exchange_destroy(l);
         return status;
     }
-    *levels = l;
+    *e = l;
     return SPMM_OK;
 }
 
-static spmm_status_t upload(const spmm_levels_t *l, const int32_t *host, int64_t count,
+static spmm_status_t upload(const spmm_node_exchange_t *l, const int32_t *host, int64_t count,
                             int32_t **row)
 {
     void *device = NULL;
@@ -144,16 +146,16 @@ static spmm_status_t upload(const spmm_levels_t *l, const int32_t *host, int64_t
     return SPMM_OK;
 }
 
-static spmm_status_t upload_list(const spmm_levels_t *l, const int32_t *host, int64_t count,
-                                 spmm_levels_list_t *list)
+static spmm_status_t upload_list(const spmm_node_exchange_t *l, const int32_t *host, int64_t count,
+                                 spmm_node_exchange_list_t *list)
 {
     list->count = count;
     return count == 0 ? SPMM_OK : upload(l, host, count, &list->row);
 }
 
-static spmm_status_t upload_forward(spmm_levels_t *l)
+static spmm_status_t upload_forward(spmm_node_exchange_t *l)
 {
-    const spmm_levels_lists_t *s = &l->lists;
+    const spmm_node_exchange_lists_t *s = &l->lists;
 
     SPMM_TRY(upload_list(l, s->to_cross, spmmi_room_rows(s, SPMM_ROOM_TO_CROSS), &l->to_cross));
     SPMM_TRY(upload_list(l, s->to_deal, spmmi_room_rows(s, SPMM_ROOM_TO_DEAL), &l->to_deal));
@@ -161,8 +163,8 @@ static spmm_status_t upload_forward(spmm_levels_t *l)
 }
 
 /* The way back of a list: place[from[k] - first of part] = base + k, for those of the part. */
-static void invert(const spmm_levels_lists_t *s, const int32_t *from, int64_t count, int64_t base,
-                   spmm_room_part_t part, int32_t *place)
+static void invert(const spmm_node_exchange_lists_t *s, const int32_t *from, int64_t count,
+                   int64_t base, spmm_room_part_t part, int32_t *place)
 {
     for (int64_t k = 0; k < count; k++) {
         if (from[k] >= s->room[part] && from[k] < s->room[part + 1]) {
@@ -172,25 +174,26 @@ static void invert(const spmm_levels_lists_t *s, const int32_t *from, int64_t co
 }
 
 /* Invert and upload.  @p place is scratch */
-static spmm_status_t turn(const spmm_levels_t *l, const int32_t *from, int64_t count, int64_t base,
-                          spmm_room_part_t part, int32_t *place, spmm_levels_list_t *list)
+static spmm_status_t turn(const spmm_node_exchange_t *l, const int32_t *from, int64_t count,
+                          int64_t base, spmm_room_part_t part, int32_t *place,
+                          spmm_node_exchange_list_t *list)
 {
     invert(&l->lists, from, count, base, part, place);
     return upload_list(l, place, spmmi_room_rows(&l->lists, part), list);
 }
 
 /* The addends of each row that goes back across: places in TO_DEAL, by rank, and then in OWN, whose
- * halo rows go to @p own.  The first is copied, the others are added.  @p scratch [4 * crossed rows
- * + addends + 2] */
-static spmm_status_t upload_sums(spmm_levels_t *l, int32_t *own, int32_t *scratch)
+ * ghost rows go to @p own.  The first is copied, the others are added.  @p scratch [4 * crossed
+ * rows + addends + 2] */
+static spmm_status_t upload_sums(spmm_node_exchange_t *l, int32_t *own, int32_t *scratch)
 {
-    const spmm_levels_lists_t *s       = &l->lists;
-    const int64_t              n       = spmmi_room_rows(s, SPMM_ROOM_CROSSED);
-    const int64_t              n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
-    const int64_t              crossed = s->room[SPMM_ROOM_CROSSED];
-    int32_t                   *first = scratch, *more = first + n, *row = more + n, *ptr = row + n;
-    int32_t                   *pos   = ptr + n + 1;
-    int64_t                    n_own = 0, n_rows = 0, n_pos = 0;
+    const spmm_node_exchange_lists_t *s       = &l->lists;
+    const int64_t                     n       = spmmi_room_rows(s, SPMM_ROOM_CROSSED);
+    const int64_t                     n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
+    const int64_t                     crossed = s->room[SPMM_ROOM_CROSSED];
+    int32_t *first = scratch, *more = first + n, *row = more + n, *ptr = row + n;
+    int32_t *pos   = ptr + n + 1;
+    int64_t  n_own = 0, n_rows = 0, n_pos = 0;
 
     for (int64_t j = 0; j < n; j++) {
         first[j] = -1;
@@ -248,11 +251,11 @@ static spmm_status_t upload_sums(spmm_levels_t *l, int32_t *own, int32_t *scratc
     return upload(l, pos, n_pos, &l->sums.pos);
 }
 
-static spmm_status_t upload_back(spmm_levels_t *l)
+static spmm_status_t upload_back(spmm_node_exchange_t *l)
 {
-    const spmm_levels_lists_t *s       = &l->lists;
-    const int64_t              n_cross = spmmi_room_rows(s, SPMM_ROOM_TO_CROSS);
-    const int64_t              n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
+    const spmm_node_exchange_lists_t *s       = &l->lists;
+    const int64_t                     n_cross = spmmi_room_rows(s, SPMM_ROOM_TO_CROSS);
+    const int64_t                     n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
     const int64_t cross = s->room[SPMM_ROOM_TO_CROSS], deal = s->room[SPMM_ROOM_TO_DEAL];
     int32_t      *own = NULL, *scratch = NULL;
     spmm_status_t status = SPMM_OK;
@@ -261,7 +264,7 @@ static spmm_status_t upload_back(spmm_levels_t *l)
     SPMM_NEW(scratch, 6 * s->room[SPMM_ROOM_PARTS] + 2);
     if (own == NULL || scratch == NULL) {
         status = spmmi_fail_memory(&l->shared->env->err, 6 * s->room[SPMM_ROOM_PARTS] + 2,
-                                   sizeof *scratch, "an exchange in two levels");
+                                   sizeof *scratch, "an exchange in a node-aware exchange");
     }
     if (status == SPMM_OK) {
         status = turn(l, s->to_halo, l->n_halo, 0, SPMM_ROOM_DEALT, scratch, &l->dealt);
@@ -282,7 +285,7 @@ static spmm_status_t upload_back(spmm_levels_t *l)
     return status;
 }
 
-static spmm_status_t make_room(spmm_levels_t *l)
+static spmm_status_t make_room(spmm_node_exchange_t *l)
 {
     const spmm_device_t *device = l->shared->device;
     const int64_t        rows   = l->lists.room[SPMM_ROOM_PARTS];
@@ -295,29 +298,29 @@ static spmm_status_t make_room(spmm_levels_t *l)
     return l->direction == SPMM_HALO_FORWARD ? upload_forward(l) : upload_back(l);
 }
 
-spmm_status_t spmmi_levels_open(spmm_levels_t *l)
+spmm_status_t spmmi_node_exchange_open(spmm_node_exchange_t *l)
 {
     spmm_env_t *env = l->shared->env;
 
     SPMM_TRY(spmmi_agree(env, make_room(l)));
     for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        SPMM_TRY(spmmi_agree(env, l->transport->create(l->shared, levels_part(l, part),
-                                                       l->row_bytes, &l->state[part])));
+        SPMM_TRY(spmmi_agree(env, l->transport->create(l->shared, node_part(l, part), l->row_bytes,
+                                                       &l->state[part])));
     }
     return SPMM_OK;
 }
 
-bool spmmi_levels_is_alone(const spmm_levels_t *l)
+bool spmmi_node_exchange_is_alone(const spmm_node_exchange_t *l)
 {
     int peers = 0;
 
     for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        peers += levels_part(l, part)->n_send_peers + levels_part(l, part)->n_recv_peers;
+        peers += node_part(l, part)->n_send_peers + node_part(l, part)->n_recv_peers;
     }
     return peers == 0;
 }
 
-spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *l, spmm_halo_t *halo)
+spmm_status_t spmmi_node_exchange_take_send_rows(spmm_node_exchange_t *l, spmm_halo_t *halo)
 {
     int     *peer = NULL;
     int64_t *ptr  = NULL;
@@ -326,7 +329,7 @@ spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *l, spmm_halo_t *halo)
     SPMM_NEW(ptr, 2);
     if (peer == NULL || ptr == NULL) {
         spmmi_free_all(peer, ptr);
-        return spmmi_fail_memory(&l->shared->env->err, 2, sizeof *ptr, "mirror rows");
+        return spmmi_fail_memory(&l->shared->env->err, 2, sizeof *ptr, "send rows");
     }
     l->flat.n_send_peers = halo->n_send_peers;
     l->flat.send_peer    = halo->send_peer;
@@ -344,23 +347,23 @@ spmm_status_t spmmi_levels_take_mirror(spmm_levels_t *l, spmm_halo_t *halo)
     return SPMM_OK;
 }
 
-const spmm_halo_t *spmmi_levels_flat(const spmm_levels_t *l)
+const spmm_halo_t *spmmi_node_exchange_flat(const spmm_node_exchange_t *l)
 {
     return &l->flat;
 }
 
-double spmmi_levels_cost(const spmm_levels_t *l, size_t row_bytes)
+double spmmi_node_exchange_cost(const spmm_node_exchange_t *l, size_t row_bytes)
 {
     const spmm_device_t *device = l->shared->device;
     const double         launch = device->kind == SPMM_DEVICE_CPU ? 0.0 : 3e-6;
     double               cost   = 0.0;
 
-    if (spmmi_levels_is_alone(l)) {
+    if (spmmi_node_exchange_is_alone(l)) {
         return 0.0;
     }
     for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        if (levels_part(l, part)->n_send_peers + levels_part(l, part)->n_recv_peers > 0) {
-            cost += l->transport->cost(levels_part(l, part), row_bytes, device);
+        if (node_part(l, part)->n_send_peers + node_part(l, part)->n_recv_peers > 0) {
+            cost += l->transport->cost(node_part(l, part), row_bytes, device);
         }
     }
     return cost + 4.0 * launch +
@@ -368,19 +371,19 @@ double spmmi_levels_cost(const spmm_levels_t *l, size_t row_bytes)
                device->mem_bw;
 }
 
-void spmmi_levels_flow(const spmm_levels_t *l, spmm_halo_flow_t flow[SPMM_WAYS])
+void spmmi_node_exchange_flow(const spmm_node_exchange_t *l, spmm_halo_flow_t flow[SPMM_WAYS])
 {
     for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        spmmi_halo_flow(levels_part(l, part), l->shared->env, flow);
+        spmmi_halo_flow(node_part(l, part), l->shared->env, flow);
     }
 }
 
-void spmmi_levels_trace(const spmm_levels_t *l, int64_t *rows)
+void spmmi_node_exchange_trace(const spmm_node_exchange_t *l, int64_t *rows)
 {
     const bool forward = l->direction == SPMM_HALO_FORWARD;
 
     for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        const spmm_halo_t *h    = levels_part(l, part);
+        const spmm_halo_t *h    = node_part(l, part);
         const int          n    = forward ? h->n_recv_peers : h->n_send_peers;
         const int         *peer = forward ? h->recv_peer : h->send_peer;
         const int64_t     *ptr  = forward ? h->recv_ptr : h->send_ptr;
@@ -391,11 +394,11 @@ void spmmi_levels_trace(const spmm_levels_t *l, int64_t *rows)
     }
 }
 
-void spmmi_levels_bytes(const spmm_levels_t *l, size_t *host, size_t *device)
+void spmmi_node_exchange_bytes(const spmm_node_exchange_t *l, size_t *host, size_t *device)
 {
-    const spmm_levels_lists_t *s     = &l->lists;
-    const size_t               rows  = (size_t)s->room[SPMM_ROOM_PARTS];
-    const size_t               lists = (size_t)(spmmi_room_rows(s, SPMM_ROOM_TO_CROSS) +
+    const spmm_node_exchange_lists_t *s     = &l->lists;
+    const size_t                      rows  = (size_t)s->room[SPMM_ROOM_PARTS];
+    const size_t                      lists = (size_t)(spmmi_room_rows(s, SPMM_ROOM_TO_CROSS) +
                                   spmmi_room_rows(s, SPMM_ROOM_TO_DEAL) + l->n_halo);
 
     *host   = sizeof *l + lists * sizeof *s->to_halo + spmmi_halo_bytes(&l->flat);
@@ -417,20 +420,20 @@ void spmmi_levels_bytes(const spmm_levels_t *l, size_t *host, size_t *device)
 /* In the order of one stream, forward and back:
  *
  * begin   packed rows -> collect -> copy -> cross begins
- * halo rows -> deal backwards -> sums for a row, in the order of ranks -> cross begins
- * end     cross ends -> copy -> deal -> halo rows
- * cross ends -> copy -> collect backwards -> mirror rows */
+ * ghost rows -> deal backwards -> sums for a row, in the order of ranks -> cross begins
+ * end     cross ends -> copy -> deal -> ghost rows
+ * cross ends -> copy -> collect backwards -> send rows */
 
 /** One exchange. */
 typedef struct {
-    spmm_levels_t         *levels;
+    spmm_node_exchange_t  *node;
     const spmm_exchange_t *what;
     spmm_stream_t          stream;
 } call_t;
 
 static char *place(const call_t *c, spmm_room_part_t part)
 {
-    return (char *)c->levels->room + (size_t)c->levels->lists.room[part] * c->what->row_bytes;
+    return (char *)c->node->room + (size_t)c->node->lists.room[part] * c->what->row_bytes;
 }
 
 static spmm_exchange_t part_of(const call_t *c, int part)
@@ -438,12 +441,12 @@ static spmm_exchange_t part_of(const call_t *c, int part)
     spmm_exchange_t x = {
         .direction = c->what->direction, .row_bytes = c->what->row_bytes, .step = c->what->step};
 
-    x.mirror = part == SPMM_COLLECT ? c->what->mirror
-               : part == SPMM_CROSS ? (void *)place(c, SPMM_ROOM_TO_CROSS)
-                                    : (void *)place(c, SPMM_ROOM_TO_DEAL);
-    x.halo   = place(c, part == SPMM_COLLECT ? SPMM_ROOM_COLLECTED
-                        : part == SPMM_CROSS ? SPMM_ROOM_CROSSED
-                                             : SPMM_ROOM_DEALT);
+    x.send_rows = part == SPMM_COLLECT ? c->what->send_rows
+                  : part == SPMM_CROSS ? (void *)place(c, SPMM_ROOM_TO_CROSS)
+                                       : (void *)place(c, SPMM_ROOM_TO_DEAL);
+    x.halo      = place(c, part == SPMM_COLLECT ? SPMM_ROOM_COLLECTED
+                           : part == SPMM_CROSS ? SPMM_ROOM_CROSSED
+                                                : SPMM_ROOM_DEALT);
     return x;
 }
 
@@ -451,14 +454,14 @@ static spmm_status_t begin_part(const call_t *c, int part)
 {
     const spmm_exchange_t x = part_of(c, part);
 
-    return c->levels->transport->begin(c->levels->state[part], &x, c->stream);
+    return c->node->transport->begin(c->node->state[part], &x, c->stream);
 }
 
 static spmm_status_t end_part(const call_t *c, int part)
 {
     const spmm_exchange_t x = part_of(c, part);
 
-    return c->levels->transport->end(c->levels->state[part], &x, c->stream);
+    return c->node->transport->end(c->node->state[part], &x, c->stream);
 }
 
 static spmm_status_t run_part(const call_t *c, int part)
@@ -468,11 +471,11 @@ static spmm_status_t run_part(const call_t *c, int part)
 }
 
 /* Rows @p list of @p from, one after the other, to @p to. */
-static spmm_status_t gather(const call_t *c, const void *from, const spmm_levels_list_t *list,
-                            void *to)
+static spmm_status_t gather(const call_t *c, const void *from,
+                            const spmm_node_exchange_list_t *list, void *to)
 {
-    const spmm_device_t     *device = c->levels->shared->device;
-    const size_t             elem   = spmm_type_size(c->levels->type);
+    const spmm_device_t     *device = c->node->shared->device;
+    const size_t             elem   = spmm_type_size(c->node->type);
     const int64_t            n      = (int64_t)(c->what->row_bytes / elem);
     const spmm_gather_args_t args   = {.src        = from,
                                        .ld_src     = n,
@@ -487,20 +490,20 @@ static spmm_status_t gather(const call_t *c, const void *from, const spmm_levels
 }
 
 /* The rows behind those to collect: SELF and DIRECT, in one piece there as here. */
-static char *mirror_behind(const call_t *c)
+static char *send_rows_behind(const call_t *c)
 {
-    return (char *)c->what->mirror +
-           (size_t)spmmi_halo_send_rows(&c->levels->lists.collect) * c->what->row_bytes;
+    return (char *)c->what->send_rows +
+           (size_t)spmmi_halo_send_rows(&c->node->lists.collect) * c->what->row_bytes;
 }
 
 static spmm_status_t begin_forward(const call_t *c)
 {
-    const spmm_levels_t *l     = c->levels;
-    const size_t         bytes = (size_t)l->lists.room[SPMM_ROOM_COLLECTED] * c->what->row_bytes;
+    const spmm_node_exchange_t *l = c->node;
+    const size_t bytes            = (size_t)l->lists.room[SPMM_ROOM_COLLECTED] * c->what->row_bytes;
 
     if (bytes > 0) {
-        SPMM_TRY(l->shared->device->ops->copy(l->shared->device, l->room, mirror_behind(c), bytes,
-                                              c->stream));
+        SPMM_TRY(l->shared->device->ops->copy(l->shared->device, l->room, send_rows_behind(c),
+                                              bytes, c->stream));
     }
     SPMM_TRY(run_part(c, SPMM_COLLECT));
     SPMM_TRY(gather(c, l->room, &l->to_cross, place(c, SPMM_ROOM_TO_CROSS)));
@@ -509,7 +512,7 @@ static spmm_status_t begin_forward(const call_t *c)
 
 static spmm_status_t end_forward(const call_t *c)
 {
-    const spmm_levels_t *l = c->levels;
+    const spmm_node_exchange_t *l = c->node;
 
     SPMM_TRY(end_part(c, SPMM_CROSS));
     SPMM_TRY(gather(c, l->room, &l->to_deal, place(c, SPMM_ROOM_TO_DEAL)));
@@ -519,7 +522,7 @@ static spmm_status_t end_forward(const call_t *c)
 
 static spmm_status_t add(const call_t *c)
 {
-    const spmm_levels_t          *l      = c->levels;
+    const spmm_node_exchange_t   *l      = c->node;
     const spmm_device_t          *device = l->shared->device;
     const int64_t                 n      = (int64_t)(c->what->row_bytes / spmm_type_size(l->type));
     const spmm_scatter_add_args_t args   = {.src        = l->room,
@@ -540,7 +543,7 @@ static spmm_status_t add(const call_t *c)
 
 static spmm_status_t begin_back(const call_t *c)
 {
-    const spmm_levels_t *l = c->levels;
+    const spmm_node_exchange_t *l = c->node;
 
     SPMM_TRY(gather(c, c->what->halo, &l->dealt, place(c, SPMM_ROOM_DEALT)));
     SPMM_TRY(gather(c, c->what->halo, &l->own, place(c, SPMM_ROOM_OWN)));
@@ -552,8 +555,8 @@ static spmm_status_t begin_back(const call_t *c)
 
 static spmm_status_t end_back(const call_t *c)
 {
-    const spmm_levels_t *l  = c->levels;
-    char                *to = mirror_behind(c);
+    const spmm_node_exchange_t *l  = c->node;
+    char                       *to = send_rows_behind(c);
 
     SPMM_TRY(end_part(c, SPMM_CROSS));
     SPMM_TRY(gather(c, l->room, &l->collected, place(c, SPMM_ROOM_COLLECTED)));
@@ -565,7 +568,7 @@ static spmm_status_t end_back(const call_t *c)
 /* Those who wait for rows of this rank in the parts from @p part on get a step that none has. */
 static void tell_failure(const call_t *c, int from, int step)
 {
-    const spmm_levels_t *l = c->levels;
+    const spmm_node_exchange_t *l = c->node;
 
     for (int part = from; part >= 0 && part < SPMM_LEVELS_PARTS && l->transport->sees_steps;
          part += step) {
@@ -577,7 +580,7 @@ static void tell_failure(const call_t *c, int from, int step)
     }
 }
 
-static spmm_status_t check(spmm_levels_t *l)
+static spmm_status_t check(spmm_node_exchange_t *l)
 {
     return l->failed ? spmmi_fail(&l->shared->env->err, SPMM_ERR_COMM,
                                   "an earlier exchange of this plan failed: destroy the plan and "
@@ -589,26 +592,26 @@ static spmm_status_t check(spmm_levels_t *l)
 static spmm_status_t finish(const call_t *c, spmm_status_t status, int next)
 {
     if (status != SPMM_OK) {
-        c->levels->failed = true;
+        c->node->failed = true;
         tell_failure(c, next, c->what->direction == SPMM_HALO_FORWARD ? 1 : -1);
     }
     return status;
 }
 
-spmm_status_t spmmi_levels_begin(spmm_levels_t *l, const spmm_exchange_t *exchange,
-                                 spmm_stream_t stream)
+spmm_status_t spmmi_node_exchange_begin(spmm_node_exchange_t *l, const spmm_exchange_t *exchange,
+                                        spmm_stream_t stream)
 {
-    const call_t c = {.levels = l, .what = exchange, .stream = stream};
+    const call_t c = {.node = l, .what = exchange, .stream = stream};
 
     SPMM_TRY(check(l));
     return finish(&c, l->direction == SPMM_HALO_FORWARD ? begin_forward(&c) : begin_back(&c),
                   SPMM_CROSS);
 }
 
-spmm_status_t spmmi_levels_end(spmm_levels_t *l, const spmm_exchange_t *exchange,
-                               spmm_stream_t stream)
+spmm_status_t spmmi_node_exchange_end(spmm_node_exchange_t *l, const spmm_exchange_t *exchange,
+                                      spmm_stream_t stream)
 {
-    const call_t c = {.levels = l, .what = exchange, .stream = stream};
+    const call_t c = {.node = l, .what = exchange, .stream = stream};
 
     return l->direction == SPMM_HALO_FORWARD ? finish(&c, end_forward(&c), SPMM_DEAL)
                                              : finish(&c, end_back(&c), SPMM_COLLECT);

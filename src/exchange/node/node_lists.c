@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file lists.c
+/** @file node_lists.c
  *  Made in four rounds of messages: owners tell those who need a row over which rank of their node
  *  it comes, and the senders what they are to collect; senders tell the getters what crosses; and
  *  those who need rows ask the ranks of their node for them.  Rows go by their global indices.
  */
-#include "exchange/levels/levels.h"
+#include "exchange/node/node_exchange.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ typedef struct {
     int32_t *sender, *getter; /**< [count] the ranks, of this node and of that one, over which it
                                     goes */
     int64_t *first;           /**< [nodes + 1] where the rows for a node begin */
-} spmm_levels_lanes_t;
+} spmm_node_exchange_lanes_t;
 
 /** A row on its way across, as its sender sees it. */
 typedef struct {
@@ -38,20 +38,20 @@ typedef struct {
 
 /** What the lists are made from. */
 typedef struct {
-    spmm_env_t         *env;
-    const spmm_halo_t  *flat;
-    const int64_t      *offset, *need;
-    spmm_levels_lanes_t lanes;
-    int32_t            *via; /**< [recv rows] rank of this node that each halo row comes from */
-    int64_t            *send_count; /**< [size] of the round of messages, as recv_count */
-    int64_t            *recv_count;
-    int64_t            *at;      /**< [size] scratch */
-    spmm_relay_t       *relays;  /**< [rows that this rank sends across], in their order */
-    spmm_crossed_t     *crossed; /**< [rows that came across], by index */
-} spmm_levels_draft_t;
+    spmm_env_t                *env;
+    const spmm_halo_t         *flat;
+    const int64_t             *offset, *need;
+    spmm_node_exchange_lanes_t lanes;
+    int32_t        *via;        /**< [recv rows] rank of this node that each ghost row comes from */
+    int64_t        *send_count; /**< [size] of the round of messages, as recv_count */
+    int64_t        *recv_count;
+    int64_t        *at;      /**< [size] scratch */
+    spmm_relay_t   *relays;  /**< [rows that this rank sends across], in their order */
+    spmm_crossed_t *crossed; /**< [rows that came across], by index */
+} spmm_node_exchange_draft_t;
 
 /** Does @p rank share the node of this one? */
-static bool is_near(const spmm_levels_draft_t *d, int rank)
+static bool is_near(const spmm_node_exchange_draft_t *d, int rank)
 {
     return spmmi_nodes_share(&d->env->nodes, d->env->rank, rank);
 }
@@ -122,7 +122,7 @@ static int64_t kept(const pair_t *pair, int place)
 /* What ranks have too many of fills the lanes with too few, in order: rows @p from to @p to of this
  * surplus belong to the caller. */
 static void spread(const pair_t *pair, int64_t from, int64_t to, int64_t at,
-                   spmm_levels_lanes_t *lanes)
+                   spmm_node_exchange_lanes_t *lanes)
 {
     int64_t before = 0; /* of the surplus, that lanes so far have taken */
 
@@ -138,7 +138,7 @@ static void spread(const pair_t *pair, int64_t from, int64_t to, int64_t at,
     }
 }
 
-static void fill_pair(const pair_t *pair, int me, spmm_levels_lanes_t *lanes)
+static void fill_pair(const pair_t *pair, int me, spmm_node_exchange_lanes_t *lanes)
 {
     const spmm_nodes_t *nodes = pair->nodes;
     const int64_t       first = lanes->first[pair->other];
@@ -157,7 +157,7 @@ static void fill_pair(const pair_t *pair, int me, spmm_levels_lanes_t *lanes)
 }
 
 /* @p counts [ranks of the node x nodes] */
-static void fill(const spmm_env_t *env, const int64_t *counts, spmm_levels_lanes_t *lanes)
+static void fill(const spmm_env_t *env, const int64_t *counts, spmm_node_exchange_lanes_t *lanes)
 {
     const spmm_nodes_t *nodes = &env->nodes;
     const int           node  = nodes->node[env->rank];
@@ -179,7 +179,7 @@ static void fill(const spmm_env_t *env, const int64_t *counts, spmm_levels_lanes
 /* Fill sender and getter; the rest stands.  Between two nodes there are as many lanes, pairs of
  * ranks, as the smaller has ranks: between nodes of equally many, ranks of equal place.  Each lane
  * gets as many rows; a rank's own ones stay with it as far as that goes.  Collective, agreed. */
-static spmm_status_t levels_fill_lanes(spmm_env_t *env, spmm_levels_lanes_t *lanes)
+static spmm_status_t node_fill_lanes(spmm_env_t *env, spmm_node_exchange_lanes_t *lanes)
 {
     const spmm_nodes_t *nodes = &env->nodes;
     const int           node = nodes->node[env->rank], ranks = ranks_of(nodes, node);
@@ -213,16 +213,17 @@ static spmm_status_t levels_fill_lanes(spmm_env_t *env, spmm_levels_lanes_t *lan
 }
 
 /* No memory for @p count numbers. */
-static spmm_status_t levels_fail(const spmm_levels_draft_t *d, int64_t count)
+static spmm_status_t node_fail(const spmm_node_exchange_draft_t *d, int64_t count)
 {
-    return spmmi_fail_memory(&d->env->err, count, sizeof(int64_t), "an exchange in two levels");
+    return spmmi_fail_memory(&d->env->err, count, sizeof(int64_t),
+                             "an exchange in a node-aware exchange");
 }
 
 /* Send items of @p size bytes, grouped by rank as d->send_count says; d->recv_count says what
  * came.  Collective, agreed.
  * @param[out] came  [*total], to be freed by the caller in any case */
-static spmm_status_t levels_tell(spmm_levels_draft_t *d, const void *items, size_t size,
-                                 void **came, int64_t *total)
+static spmm_status_t node_tell(spmm_node_exchange_draft_t *d, const void *items, size_t size,
+                               void **came, int64_t *total)
 {
     spmm_status_t status = SPMM_OK;
 
@@ -230,15 +231,15 @@ static spmm_status_t levels_tell(spmm_levels_draft_t *d, const void *items, size
         spmmi_agree(d->env, spmmi_alltoall_counts(d->env, d->send_count, d->recv_count, total)));
     *came = spmmi_alloc(*total, size);
     if (*came == NULL) {
-        status = levels_fail(d, *total);
+        status = node_fail(d, *total);
     }
     SPMM_TRY(spmmi_agree(d->env, status));
     return spmmi_alltoallv(d->env, items, d->send_count, *came, d->recv_count, size);
 }
 
 /* Counts of ranks to the peers of one side of a halo plan. */
-static spmm_status_t list_peers(const spmm_levels_draft_t *d, const int64_t *count, int *n_peers,
-                                int **peer, int64_t **ptr)
+static spmm_status_t list_peers(const spmm_node_exchange_draft_t *d, const int64_t *count,
+                                int *n_peers, int **peer, int64_t **ptr)
 {
     const int size = d->env->size;
     int       n    = 0;
@@ -247,7 +248,7 @@ static spmm_status_t list_peers(const spmm_levels_draft_t *d, const int64_t *cou
         n += count[p] > 0;
     }
     if (SPMM_NEW(*peer, n) == NULL || SPMM_NEW(*ptr, (int64_t)n + 1) == NULL) {
-        return levels_fail(d, (int64_t)n + 1);
+        return node_fail(d, (int64_t)n + 1);
     }
     *n_peers  = 0;
     (*ptr)[0] = 0;
@@ -262,8 +263,8 @@ static spmm_status_t list_peers(const spmm_levels_draft_t *d, const int64_t *cou
 }
 
 /* Counts of all ranks to the peers of a halo plan. */
-static spmm_status_t levels_list_peers(const spmm_levels_draft_t *d, const int64_t *send,
-                                       const int64_t *recv, spmm_halo_t *halo)
+static spmm_status_t node_list_peers(const spmm_node_exchange_draft_t *d, const int64_t *send,
+                                     const int64_t *recv, spmm_halo_t *halo)
 {
     SPMM_TRY(list_peers(d, send, &halo->n_send_peers, &halo->send_peer, &halo->send_ptr));
     return list_peers(d, recv, &halo->n_recv_peers, &halo->recv_peer, &halo->recv_ptr);
@@ -278,8 +279,8 @@ static int crossed_compare(const void *a, const void *b)
 }
 
 /* Where the row of @p index stands among those that came across; -1: it did not. */
-static int64_t find_crossed(const spmm_levels_draft_t *d, const spmm_levels_lists_t *lists,
-                            int64_t index)
+static int64_t find_crossed(const spmm_node_exchange_draft_t *d,
+                            const spmm_node_exchange_lists_t *lists, int64_t index)
 {
     const spmm_crossed_t  key   = {.index = index};
     const spmm_crossed_t *found = bsearch(
@@ -288,7 +289,7 @@ static int64_t find_crossed(const spmm_levels_draft_t *d, const spmm_levels_list
     return found == NULL ? -1 : found->at;
 }
 
-static spmm_status_t fail_missing(const spmm_levels_draft_t *d, int64_t index)
+static spmm_status_t fail_missing(const spmm_node_exchange_draft_t *d, int64_t index)
 {
     return spmmi_fail(&d->env->err, SPMM_ERR_INTERNAL,
                       "row %" PRId64 " of B does not come to the node of rank %d: please report it",
@@ -297,14 +298,14 @@ static spmm_status_t fail_missing(const spmm_levels_draft_t *d, int64_t index)
 
 /* Rows to hand out: own ones, which are packed, and those that came across.  Places of the latter
  * count from the first of them, as -1 - place. */
-static spmm_status_t answer(spmm_levels_draft_t *d, const int64_t *wanted, int64_t count,
-                            spmm_levels_lists_t *lists)
+static spmm_status_t answer(spmm_node_exchange_draft_t *d, const int64_t *wanted, int64_t count,
+                            spmm_node_exchange_lists_t *lists)
 {
     const int64_t first = d->offset[d->env->rank], end = d->offset[d->env->rank + 1];
     int64_t       direct = 0;
 
     if (SPMM_NEW(lists->to_deal, count) == NULL) {
-        return levels_fail(d, count);
+        return node_fail(d, count);
     }
     for (int64_t k = 0; k < count; k++) {
         if (wanted[k] >= first && wanted[k] < end) {
@@ -323,9 +324,9 @@ static spmm_status_t answer(spmm_levels_draft_t *d, const int64_t *wanted, int64
     return SPMM_OK;
 }
 
-/* Halo rows of this rank, grouped by the rank of the node that they come from; this rank asks
- * itself nothing.  @p asked [halo rows] */
-static spmm_status_t group_by_way(spmm_levels_draft_t *d, int64_t n_halo, int64_t *asked)
+/* Ghost rows of this rank, grouped by the rank of the node that they come from; this rank asks
+ * itself nothing.  @p asked [ghost rows] */
+static spmm_status_t group_by_way(spmm_node_exchange_draft_t *d, int64_t n_halo, int64_t *asked)
 {
     int64_t at = 0;
 
@@ -350,7 +351,8 @@ static spmm_status_t group_by_way(spmm_levels_draft_t *d, int64_t n_halo, int64_
 
 /* Those who need rows to the ranks of their node that get or own them.  Collective, agreed. */
 /* Those who need rows ask the ranks of their node that get or own them.  Collective, agreed. */
-static spmm_status_t levels_make_deal(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+static spmm_status_t node_make_deal(spmm_node_exchange_draft_t *d,
+                                    spmm_node_exchange_lists_t *lists)
 {
     const int64_t n_halo = spmmi_halo_recv_rows(d->flat);
     int64_t      *asked = NULL, total = 0;
@@ -358,13 +360,13 @@ static spmm_status_t levels_make_deal(spmm_levels_draft_t *d, spmm_levels_lists_
     spmm_status_t status;
 
     status =
-        SPMM_NEW(asked, n_halo) == NULL ? levels_fail(d, n_halo) : group_by_way(d, n_halo, asked);
+        SPMM_NEW(asked, n_halo) == NULL ? node_fail(d, n_halo) : group_by_way(d, n_halo, asked);
     status = spmmi_agree(d->env, status);
     if (status == SPMM_OK) {
-        status = levels_tell(d, asked, sizeof *asked, &wanted, &total);
+        status = node_tell(d, asked, sizeof *asked, &wanted, &total);
     }
     if (status == SPMM_OK) { /* what is asked for comes */
-        status = levels_list_peers(d, d->recv_count, d->send_count, &lists->deal);
+        status = node_list_peers(d, d->recv_count, d->send_count, &lists->deal);
         if (status == SPMM_OK) {
             status = answer(d, wanted, total, lists);
         }
@@ -375,7 +377,7 @@ static spmm_status_t levels_make_deal(spmm_levels_draft_t *d, spmm_levels_lists_
 }
 
 /* All is counted: where the parts of the room begin, and with that the places in it. */
-static spmm_status_t place_all(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+static spmm_status_t place_all(spmm_node_exchange_draft_t *d, spmm_node_exchange_lists_t *lists)
 {
     int64_t      *room   = lists->room;
     const int64_t n_halo = spmmi_halo_recv_rows(d->flat), n_self = room[SPMM_ROOM_DIRECT];
@@ -411,13 +413,13 @@ static spmm_status_t place_all(spmm_levels_draft_t *d, spmm_levels_lists_t *list
     return SPMM_OK;
 }
 
-/* Where each halo row stands in the end. */
-static spmm_status_t place_halo(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+/* Where each ghost row stands in the end. */
+static spmm_status_t place_halo(spmm_node_exchange_draft_t *d, spmm_node_exchange_lists_t *lists)
 {
     const int64_t n_halo = spmmi_halo_recv_rows(d->flat);
 
     if (SPMM_NEW(lists->to_halo, n_halo) == NULL) {
-        return levels_fail(d, n_halo);
+        return node_fail(d, n_halo);
     }
     for (int p = 0; p < lists->deal.n_recv_peers; p++) {
         d->at[lists->deal.recv_peer[p]] = lists->room[SPMM_ROOM_DEALT] + lists->deal.recv_ptr[p];
@@ -438,26 +440,26 @@ static spmm_status_t place_halo(spmm_levels_draft_t *d, spmm_levels_lists_t *lis
 }
 
 /* All is counted: where the parts of the room begin, and what stands where in it. */
-static spmm_status_t levels_place(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+static spmm_status_t node_place(spmm_node_exchange_draft_t *d, spmm_node_exchange_lists_t *lists)
 {
     SPMM_TRY(place_all(d, lists));
     return place_halo(d, lists);
 }
 
 /* Rows for other nodes, each once for a node. */
-static spmm_status_t list_lanes(spmm_levels_draft_t *d)
+static spmm_status_t list_lanes(spmm_node_exchange_draft_t *d)
 {
-    const spmm_halo_t   *flat  = d->flat;
-    const spmm_nodes_t  *nodes = &d->env->nodes;
-    spmm_levels_lanes_t *l     = &d->lanes;
-    uint64_t            *key;
-    spmm_status_t        status;
+    const spmm_halo_t          *flat  = d->flat;
+    const spmm_nodes_t         *nodes = &d->env->nodes;
+    spmm_node_exchange_lanes_t *l     = &d->lanes;
+    uint64_t                   *key;
+    spmm_status_t               status;
 
     SPMM_NEW(key, spmmi_halo_send_rows(flat));
     SPMM_NEW_ZERO(l->first, (int64_t)nodes->count + 1);
     if (key == NULL || l->first == NULL) {
         spmmi_free(key);
-        return levels_fail(d, spmmi_halo_send_rows(flat));
+        return node_fail(d, spmmi_halo_send_rows(flat));
     }
     for (int p = 0; p < flat->n_send_peers; p++) {
         const uint64_t node = (uint64_t)nodes->node[flat->send_peer[p]];
@@ -474,7 +476,7 @@ static spmm_status_t list_lanes(spmm_levels_draft_t *d)
     SPMM_NEW(l->sender, l->count);
     SPMM_NEW(l->getter, l->count);
     if (l->node == NULL || l->row == NULL || l->sender == NULL || l->getter == NULL) {
-        status = levels_fail(d, l->count);
+        status = node_fail(d, l->count);
     }
     for (int64_t k = 0; k < l->count && status == SPMM_OK; k++) {
         l->node[k]               = (int32_t)(key[k] >> 32);
@@ -489,11 +491,11 @@ static spmm_status_t list_lanes(spmm_levels_draft_t *d)
 }
 
 /* The rank over which a row comes to @p peer. */
-static int32_t way_of(const spmm_levels_draft_t *d, int peer, int32_t row)
+static int32_t way_of(const spmm_node_exchange_draft_t *d, int peer, int32_t row)
 {
-    const spmm_levels_lanes_t *l    = &d->lanes;
-    const int                  node = d->env->nodes.node[peer];
-    int64_t                    low = l->first[node], high = l->first[node + 1];
+    const spmm_node_exchange_lanes_t *l    = &d->lanes;
+    const int                         node = d->env->nodes.node[peer];
+    int64_t                           low = l->first[node], high = l->first[node + 1];
 
     if (is_near(d, peer)) {
         return d->env->rank;
@@ -511,7 +513,7 @@ static int32_t way_of(const spmm_levels_draft_t *d, int peer, int32_t row)
 }
 
 /* Owners to those who need their rows.  Collective, agreed. */
-static spmm_status_t tell_ways(spmm_levels_draft_t *d)
+static spmm_status_t tell_ways(spmm_node_exchange_draft_t *d)
 {
     const spmm_halo_t *flat   = d->flat;
     void              *came   = NULL;
@@ -521,7 +523,7 @@ static spmm_status_t tell_ways(spmm_levels_draft_t *d)
 
     memset(d->send_count, 0, (size_t)d->env->size * sizeof *d->send_count);
     if (SPMM_NEW(ways, spmmi_halo_send_rows(flat)) == NULL) {
-        status = levels_fail(d, spmmi_halo_send_rows(flat));
+        status = node_fail(d, spmmi_halo_send_rows(flat));
     }
     status = spmmi_agree(d->env, status);
     for (int p = 0; p < flat->n_send_peers && status == SPMM_OK; p++) {
@@ -531,7 +533,7 @@ static spmm_status_t tell_ways(spmm_levels_draft_t *d)
         }
     }
     if (status == SPMM_OK) {
-        status = levels_tell(d, ways, sizeof *ways, &came, &total);
+        status = node_tell(d, ways, sizeof *ways, &came, &total);
     }
     d->via = came;
     spmmi_free(ways);
@@ -548,12 +550,12 @@ static int by_getter(const void *a, const void *b)
 
 /* This rank's rows for other nodes, grouped by sender with this rank last, and within each in the
  * order in which it sends them; packed gets the rows.  @p mine [lanes.count] */
-static void group_by_sender(spmm_levels_draft_t *d, spmm_relay_t *mine, int32_t *packed)
+static void group_by_sender(spmm_node_exchange_draft_t *d, spmm_relay_t *mine, int32_t *packed)
 {
-    const spmm_levels_lanes_t *l    = &d->lanes;
-    const int                  me   = d->env->rank;
-    const int64_t              base = d->offset[me];
-    int64_t                    at   = 0;
+    const spmm_node_exchange_lanes_t *l    = &d->lanes;
+    const int                         me   = d->env->rank;
+    const int64_t                     base = d->offset[me];
+    int64_t                           at   = 0;
 
     memset(d->send_count, 0, (size_t)d->env->size * sizeof *d->send_count);
     for (int64_t k = 0; k < l->count; k++) {
@@ -581,9 +583,9 @@ static void group_by_sender(spmm_levels_draft_t *d, spmm_relay_t *mine, int32_t 
 }
 
 /* Own rows to send, then those collected.  @p self: of this rank, @p n_self of them */
-static spmm_status_t join_relays(spmm_levels_draft_t *d, const spmm_relay_t *self, int64_t n_self,
-                                 const spmm_relay_t *came, int64_t n_came,
-                                 spmm_levels_lists_t *lists)
+static spmm_status_t join_relays(spmm_node_exchange_draft_t *d, const spmm_relay_t *self,
+                                 int64_t n_self, const spmm_relay_t *came, int64_t n_came,
+                                 spmm_node_exchange_lists_t *lists)
 {
     const int64_t count = n_self + n_came;
 
@@ -591,7 +593,7 @@ static spmm_status_t join_relays(spmm_levels_draft_t *d, const spmm_relay_t *sel
     SPMM_NEW(d->relays, count);
     SPMM_NEW(lists->to_cross, count);
     if (d->relays == NULL || lists->to_cross == NULL) {
-        return levels_fail(d, count);
+        return node_fail(d, count);
     }
     for (int64_t k = 0; k < count; k++) {
         d->relays[k]    = k < n_self ? self[k] : came[k - n_self];
@@ -602,7 +604,7 @@ static spmm_status_t join_relays(spmm_levels_draft_t *d, const spmm_relay_t *sel
 }
 
 /* Owners to senders of their node.  Collective, agreed. */
-static spmm_status_t make_collect(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+static spmm_status_t make_collect(spmm_node_exchange_draft_t *d, spmm_node_exchange_lists_t *lists)
 {
     const int64_t count = d->lanes.count;
     const int     me    = d->env->rank;
@@ -614,7 +616,7 @@ static spmm_status_t make_collect(spmm_levels_draft_t *d, spmm_levels_lists_t *l
     SPMM_NEW(mine, count);
     SPMM_NEW(lists->packed, count + spmmi_halo_send_rows(d->flat));
     if (mine == NULL || lists->packed == NULL) {
-        status = levels_fail(d, count);
+        status = node_fail(d, count);
     }
     status = spmmi_agree(d->env, status);
     if (status == SPMM_OK) {
@@ -622,10 +624,10 @@ static spmm_status_t make_collect(spmm_levels_draft_t *d, spmm_levels_lists_t *l
         n_self            = d->send_count[me];
         d->send_count[me] = 0;
         lists->n_packed   = count;
-        status            = levels_tell(d, mine, sizeof *mine, &came, &total);
+        status            = node_tell(d, mine, sizeof *mine, &came, &total);
     }
     if (status == SPMM_OK) {
-        status = levels_list_peers(d, d->send_count, d->recv_count, &lists->collect);
+        status = node_list_peers(d, d->send_count, d->recv_count, &lists->collect);
         if (status == SPMM_OK) {
             status = join_relays(d, mine + count - n_self, n_self, came, total, lists);
         }
@@ -636,7 +638,7 @@ static spmm_status_t make_collect(spmm_levels_draft_t *d, spmm_levels_lists_t *l
 }
 
 /* Senders to getters.  Collective, agreed. */
-static spmm_status_t make_cross(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+static spmm_status_t make_cross(spmm_node_exchange_draft_t *d, spmm_node_exchange_lists_t *lists)
 {
     const int64_t count = lists->room[SPMM_ROOM_DIRECT] + spmmi_halo_recv_rows(&lists->collect);
     int64_t       total = 0, *index = NULL;
@@ -644,7 +646,7 @@ static spmm_status_t make_cross(spmm_levels_draft_t *d, spmm_levels_lists_t *lis
     spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW(index, count) == NULL) {
-        status = levels_fail(d, count);
+        status = node_fail(d, count);
     }
     status = spmmi_agree(d->env, status);
     if (status != SPMM_OK) {
@@ -656,11 +658,11 @@ static spmm_status_t make_cross(spmm_levels_draft_t *d, spmm_levels_lists_t *lis
         index[k] = d->relays[k].index;
         d->send_count[d->relays[k].getter]++;
     }
-    status = levels_tell(d, index, sizeof *index, &came, &total);
+    status = node_tell(d, index, sizeof *index, &came, &total);
     if (status == SPMM_OK) {
-        status = levels_list_peers(d, d->send_count, d->recv_count, &lists->cross);
+        status = node_list_peers(d, d->send_count, d->recv_count, &lists->cross);
         if (status == SPMM_OK && SPMM_NEW(d->crossed, total) == NULL) {
-            status = levels_fail(d, total);
+            status = node_fail(d, total);
         }
         for (int64_t k = 0; k < total && status == SPMM_OK; k++) {
             d->crossed[k] = (spmm_crossed_t){.index = ((const int64_t *)came)[k], .at = k};
@@ -674,7 +676,7 @@ static spmm_status_t make_cross(spmm_levels_draft_t *d, spmm_levels_lists_t *lis
     return status;
 }
 
-static spmm_status_t build(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
+static spmm_status_t build(spmm_node_exchange_draft_t *d, spmm_node_exchange_lists_t *lists)
 {
     spmm_status_t status;
 
@@ -682,40 +684,40 @@ static spmm_status_t build(spmm_levels_draft_t *d, spmm_levels_lists_t *lists)
     SPMM_NEW(d->recv_count, d->env->size);
     SPMM_NEW(d->at, d->env->size);
     status = d->send_count == NULL || d->recv_count == NULL || d->at == NULL
-                 ? levels_fail(d, d->env->size)
+                 ? node_fail(d, d->env->size)
                  : list_lanes(d);
     SPMM_TRY(spmmi_agree(d->env, status));
-    SPMM_TRY(levels_fill_lanes(d->env, &d->lanes));
+    SPMM_TRY(node_fill_lanes(d->env, &d->lanes));
     SPMM_TRY(tell_ways(d));
     SPMM_TRY(make_collect(d, lists));
     SPMM_TRY(make_cross(d, lists));
-    SPMM_TRY(levels_make_deal(d, lists));
-    SPMM_TRY(spmmi_agree(d->env, levels_place(d, lists)));
+    SPMM_TRY(node_make_deal(d, lists));
+    SPMM_TRY(spmmi_agree(d->env, node_place(d, lists)));
     return spmmi_halo_sum_node(d->env, &lists->cross);
 }
 
-spmm_status_t spmmi_levels_lists_create(spmm_env_t *env, const spmm_halo_t *flat,
-                                        const int64_t *offset, const int64_t *need,
-                                        spmm_levels_lists_t *lists)
+spmm_status_t spmmi_node_exchange_lists_create(spmm_env_t *env, const spmm_halo_t *flat,
+                                               const int64_t *offset, const int64_t *need,
+                                               spmm_node_exchange_lists_t *lists)
 {
-    spmm_levels_draft_t d = {.env = env, .flat = flat, .offset = offset, .need = need};
-    spmm_status_t       status;
+    spmm_node_exchange_draft_t d = {.env = env, .flat = flat, .offset = offset, .need = need};
+    spmm_status_t              status;
 
-    *lists = (spmm_levels_lists_t){.n_packed = 0};
+    *lists = (spmm_node_exchange_lists_t){.n_packed = 0};
     status = build(&d, lists);
     spmmi_free_all(d.lanes.node, d.lanes.row, d.lanes.sender, d.lanes.getter, d.lanes.first, d.via,
                    d.send_count, d.recv_count, d.at, d.relays, d.crossed);
     if (status != SPMM_OK) {
-        spmmi_levels_lists_free(lists);
+        spmmi_node_exchange_lists_free(lists);
     }
     return status;
 }
 
-void spmmi_levels_lists_free(spmm_levels_lists_t *lists)
+void spmmi_node_exchange_lists_free(spmm_node_exchange_lists_t *lists)
 {
     spmmi_halo_free(&lists->collect);
     spmmi_halo_free(&lists->cross);
     spmmi_halo_free(&lists->deal);
     spmmi_free_all(lists->to_cross, lists->to_deal, lists->to_halo, lists->packed);
-    *lists = (spmm_levels_lists_t){.n_packed = 0};
+    *lists = (spmm_node_exchange_lists_t){.n_packed = 0};
 }

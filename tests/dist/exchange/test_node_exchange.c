@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 3 4 8 */
-/** @file test_levels.c  Exchanges in two levels on made-up nodes: what arrives, what is added, what
- *  crosses between nodes, and how they end where a rank fails. */
+/** @file test_node_exchange.c  Exchanges in a node-aware exchange on made-up nodes: what arrives,
+ *  what is added, what crosses between nodes, and how they end where a rank fails. */
 #include "transport_case.h"
 
 #include "base/nodes.h"
-#include "exchange/levels/levels.h"
+#include "exchange/node/node_exchange.h"
 
 enum { COLUMNS = 5, ROW_BYTES = COLUMNS * sizeof(double) };
 
-/** A pseudo-random halo and an exchange in two levels on it. */
+/** A pseudo-random halo and an exchange in a node-aware exchange on it. */
 typedef struct {
-    halo_case_t      needs;
-    spmm_halo_t      flat, halo; /**< halo: with the mirror rows of two levels */
-    spmm_levels_t   *levels;
-    spmm_direction_t direction;
-    double          *mirror, *rows; /**< [send rows, recv rows x COLUMNS] */
+    halo_case_t           needs;
+    spmm_halo_t           flat, halo; /**< halo: with the send rows of a node-aware exchange */
+    spmm_node_exchange_t *node;
+    spmm_direction_t      direction;
+    double               *send_rows, *rows; /**< [send rows, recv rows x COLUMNS] */
 } case_t;
 
 static const int shapes[][8] = {{0, 0, 2, 2, 4, 4, 6, 6}, /* pairs of successive ranks */
@@ -30,7 +30,7 @@ static bool make_nodes(int shape)
 {
     spmm_assert_ok(spmmi_nodes_create(&spmm_test_env.err, spmm_test_env.size, shapes[shape],
                                       &spmm_test_env.nodes));
-    if (!spmmi_nodes_have_levels(&spmm_test_env.nodes)) {
+    if (!spmmi_nodes_are_grouped(&spmm_test_env.nodes)) {
         spmmi_nodes_free(&spmm_test_env.nodes);
         return false;
     }
@@ -44,16 +44,16 @@ static const spmm_transport_ops_t *transport(void)
 
 static spmm_status_t create(case_t *c)
 {
-    const spmm_levels_need_t need = {.flat      = &c->flat,
-                                     .offset    = c->needs.offset,
-                                     .need      = c->needs.need,
-                                     .direction = c->direction,
-                                     .type      = SPMM_R_64F,
-                                     .row_bytes = ROW_BYTES};
+    const spmm_node_exchange_need_t need = {.flat      = &c->flat,
+                                            .offset    = c->needs.offset,
+                                            .need      = c->needs.need,
+                                            .direction = c->direction,
+                                            .type      = SPMM_R_64F,
+                                            .row_bytes = ROW_BYTES};
 
-    SPMM_TRY(spmmi_levels_create(&shared, transport(), &need, &c->levels));
-    SPMM_TRY(spmmi_levels_open(c->levels));
-    return spmmi_agree(&spmm_test_env, spmmi_levels_take_mirror(c->levels, &c->halo));
+    SPMM_TRY(spmmi_node_exchange_create(&shared, transport(), &need, &c->node));
+    SPMM_TRY(spmmi_node_exchange_open(c->node));
+    return spmmi_agree(&spmm_test_env, spmmi_node_exchange_take_send_rows(c->node, &c->halo));
 }
 
 static void prepare(case_t *c, spmm_direction_t direction, int64_t n, double density)
@@ -69,14 +69,14 @@ static void prepare(case_t *c, spmm_direction_t direction, int64_t n, double den
 
 static void alloc_rows(case_t *c)
 {
-    assert_non_null(SPMM_NEW(c->mirror, spmmi_halo_send_rows(&c->halo) * COLUMNS));
+    assert_non_null(SPMM_NEW(c->send_rows, spmmi_halo_send_rows(&c->halo) * COLUMNS));
     assert_non_null(SPMM_NEW(c->rows, spmmi_halo_recv_rows(&c->halo) * COLUMNS));
 }
 
 static void close_case(case_t *c)
 {
-    spmmi_levels_destroy(c->levels);
-    spmmi_free_all(c->mirror, c->rows);
+    spmmi_node_exchange_destroy(c->node);
+    spmmi_free_all(c->send_rows, c->rows);
     spmmi_halo_free(&c->flat);
     spmmi_halo_free(&c->halo);
     halo_case_free(&c->needs);
@@ -96,14 +96,14 @@ static int64_t own_index(const case_t *c, int64_t k)
 static void exchange_rows(const case_t *c, int round, int n)
 {
     const spmm_exchange_t x     = {.direction = c->direction,
-                                   .mirror    = c->mirror,
+                                   .send_rows = c->send_rows,
                                    .halo      = c->rows,
                                    .row_bytes = (size_t)n * sizeof(double),
                                    .step      = (uint32_t)round % SPMM_MOST_CHUNKS};
     const int64_t         calls = spmmi_alloc_get_stats().calls;
 
-    spmm_assert_ok(spmmi_levels_begin(c->levels, &x, stream));
-    spmm_assert_ok(spmmi_levels_end(c->levels, &x, stream));
+    spmm_assert_ok(spmmi_node_exchange_begin(c->node, &x, stream));
+    spmm_assert_ok(spmmi_node_exchange_end(c->node, &x, stream));
     assert_int_equal(spmmi_alloc_get_stats().calls, calls);
 }
 
@@ -111,7 +111,7 @@ static void run_forward(const case_t *c, int round, int n)
 {
     for (int64_t k = 0; k < spmmi_halo_send_rows(&c->halo); k++) {
         for (int j = 0; j < n; j++) {
-            c->mirror[k * n + j] = value(round, 0, own_index(c, k), j);
+            c->send_rows[k * n + j] = value(round, 0, own_index(c, k), j);
         }
     }
     exchange_rows(c, round, n);
@@ -122,7 +122,7 @@ static void run_forward(const case_t *c, int round, int n)
     }
 }
 
-/* The sums that come for a row of this rank, over its places among the mirror rows, are those of
+/* The sums that come for a row of this rank, over its places among the send rows, are those of
  * all ranks that hold one. */
 static void run_back(const case_t *c, int round, int n)
 {
@@ -139,7 +139,7 @@ static void run_back(const case_t *c, int round, int n)
     exchange_rows(c, round, n);
     for (int64_t k = 0; k < spmmi_halo_send_rows(&c->halo); k++) {
         for (int j = 0; j < n; j++) {
-            sum[c->halo.send_row[k] * n + j] += c->mirror[k * n + j];
+            sum[c->halo.send_row[k] * n + j] += c->send_rows[k * n + j];
         }
     }
     for (int64_t i = 0; i < n_own * n; i++) {
@@ -195,7 +195,7 @@ static void check_flow(const case_t *c)
     spmm_halo_flow_t    flow[SPMM_WAYS] = {{0}};
     int64_t             all[2] = {0}, most[2] = {0};
 
-    spmmi_levels_flow(c->levels, flow);
+    spmmi_node_exchange_flow(c->node, flow);
     for (int other = 0; other < nodes->count; other++) {
         const int lanes = ranks_of(me) < ranks_of(other) ? ranks_of(me) : ranks_of(other);
 
@@ -263,14 +263,15 @@ static void test_what_is_refused(void **state)
 {
     char why[SPMM_WHY];
 
-    assert_false(spmmi_levels_supports(&spmm_test_env, transport(), why));
+    assert_false(spmmi_node_exchange_supports(&spmm_test_env, transport(), why));
     assert_non_null(strstr(why, "needs several nodes"));
     if (make_nodes(2)) {
-        assert_true(spmmi_levels_supports(&spmm_test_env, transport(), why));
+        assert_true(spmmi_node_exchange_supports(&spmm_test_env, transport(), why));
         assert_string_equal(why, "");
         for (int t = 0; t < spmmi_n_transports; t++) {
             if (spmmi_transports[t]->packs) {
-                assert_false(spmmi_levels_supports(&spmm_test_env, spmmi_transports[t], why));
+                assert_false(
+                    spmmi_node_exchange_supports(&spmm_test_env, spmmi_transports[t], why));
                 assert_non_null(strstr(why, "needs another transport"));
             }
         }
@@ -320,15 +321,15 @@ static void test_out_of_step(void **state)
         spmm_assert_ok(create(&c));
         alloc_rows(&c);
         x = (spmm_exchange_t){.direction = c.direction,
-                              .mirror    = c.mirror,
+                              .send_rows = c.send_rows,
                               .halo      = c.rows,
                               .row_bytes = ROW_BYTES,
                               .step      = spmm_test_env.rank == 0 ? SPMM_MOST_CHUNKS : 0};
-        memset(c.mirror, 0, (size_t)spmmi_halo_send_rows(&c.halo) * ROW_BYTES);
+        memset(c.send_rows, 0, (size_t)spmmi_halo_send_rows(&c.halo) * ROW_BYTES);
         memset(c.rows, 0, (size_t)spmmi_halo_recv_rows(&c.halo) * ROW_BYTES);
-        status = spmmi_levels_begin(c.levels, &x, stream);
+        status = spmmi_node_exchange_begin(c.node, &x, stream);
         if (status == SPMM_OK) {
-            status = spmmi_levels_end(c.levels, &x, stream);
+            status = spmmi_node_exchange_end(c.node, &x, stream);
         }
         failed = status != SPMM_OK;
         if (failed) {
@@ -336,7 +337,7 @@ static void test_out_of_step(void **state)
             assert_true(strstr(spmm_test_env.err.text, "is out of step with rank") != NULL ||
                         strstr(spmm_test_env.err.text, "has no rows to pass on") != NULL);
             spmmi_error_clear(&spmm_test_env.err);
-            spmm_assert_error(spmmi_levels_begin(c.levels, &x, stream), SPMM_ERR_COMM,
+            spmm_assert_error(spmmi_node_exchange_begin(c.node, &x, stream), SPMM_ERR_COMM,
                               "an earlier exchange of this plan failed");
         }
         MPI_Barrier(spmm_test_env.comm);

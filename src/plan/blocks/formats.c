@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file formats.c
+ *  The formats of a plan: engines and, where another order of rows was made (order.c) and times
+ *  decide, the order too.
+ */
+#include "plan/blocks/formats.h"
+
+#include "base/alloc.h"
+#include "engine/choose/constants.h"
+#include "plan/blocks/order.h"
+#include "plan/blocks/split.h"
+#include "plan/create/buffers.h"
+#include "plan/plan.h"
+#include "plan/run/overlap.h"
+
+/* Op T: the off-diagonal block makes rows for peers. */
+static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *block)
+{
+    const bool by_columns = block == &plan->blocks.off_diagonal && plan->op == SPMM_OP_N;
+
+    if (!plan->conversion.used) {
+        return plan->layout;
+    }
+    return by_columns && plan->conversion.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+}
+
+static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
+{
+    const spmm_layout_t layout   = layout_of(plan, block);
+    const bool          copies_c = layout == SPMM_LAYOUT_ROW && plan->layout == SPMM_LAYOUT_COL;
+
+    block->problem =
+        spmmi_plan_problem(plan, copies_c ? spmmi_accum_type(c_type) : c_type, plan->n);
+    block->problem.layout  = layout;
+    block->problem.pattern = &block->pattern;
+    block->problem.waits   = spmmi_plan_may_wait(plan, block);
+    if (SPMM_NEW_ZERO(block->candidates, spmmi_n_engines) == NULL) {
+        return spmmi_fail_memory(&plan->env->err, spmmi_n_engines, sizeof *block->candidates,
+                                 "engine candidates");
+    }
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
+    if (block == &plan->blocks.diagonal && plan->layout == SPMM_LAYOUT_COL && !plan->reproducible) {
+        return spmmi_plan_consider_conversion(plan);
+    }
+    spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
+    return SPMM_OK;
+}
+
+/* Take the engine chosen; the windows are not needed any more. */
+static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
+{
+    block->engine         = settled->picked->engine;
+    block->borrowed       = block->problem.lends && block->engine->own != NULL;
+    block->format         = settled->format;
+    block->problem.layout = settled->picked->layout;
+    block->problem.c_type = settled->picked->c_type;
+    block->predicted_s    = settled->picked->predicted_s;
+    block->measured_s     = settled->picked->measured_s;
+    block->remembered     = settled->remembered;
+    spmmi_pattern_free(&block->pattern);
+    spmmi_permuted_free(&block->other_order);
+}
+
+/* The baseline runs on rows as they are: in another order it needs a pass over C. */
+static void leave_out_baseline(spmm_candidate_t *candidates)
+{
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (candidates[e].engine->baseline && candidates[e].usable) {
+            spmmi_candidate_leave_out(&candidates[e],
+                                      "is measured on rows in their own order only");
+        }
+    }
+}
+
+/* Put the other order of rows in the place of @p block, choose its engine, and go back to what is
+ * @p settled unless that was clearly faster.  One format is held beside the other meanwhile. */
+static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                               const spmm_engine_choice_t *choice, spmm_engine_settled_t *settled)
+{
+    const spmm_error_t    before = plan->env->err;
+    spmm_block_t          own    = *block;
+    spmm_engine_settled_t other  = {.format = NULL};
+    spmm_status_t         status;
+
+    block->csr         = own.other_order.csr;
+    block->source      = own.other_order.source;
+    block->pattern     = own.other_order.pattern;
+    block->candidates  = NULL;
+    block->other_order = (spmm_permuted_t){.source = NULL};
+    status             = consider_engines(plan, block, c_type);
+    if (status == SPMM_OK) {
+        leave_out_baseline(block->candidates);
+        status = spmmi_engine_settle(choice, &block->csr, &block->problem, plan->device,
+                                     block->candidates, spmmi_n_engines, &other);
+    }
+    if (status == SPMM_OK) {
+        plan->stats.tune_s += other.tune_s;
+        block->reordering.own_s   = settled->picked->measured_s;
+        block->reordering.other_s = other.picked->measured_s;
+    }
+    if (status == SPMM_OK &&
+        other.picked->measured_s < SPMM_MEASURABLE * settled->picked->measured_s) {
+        settled->picked->engine->destroy(settled->format);
+        spmmi_pattern_free(&own.pattern);
+        spmmi_csr_free(&own.csr);
+        spmmi_free_all(own.source, own.candidates);
+        block->reordering.applied = true;
+        *settled                  = other;
+        return SPMM_OK;
+    }
+    if (other.format != NULL) {
+        other.picked->engine->destroy(other.format);
+    }
+    own.reordering = block->reordering;
+    own.other_order =
+        (spmm_permuted_t){.csr = block->csr, .source = block->source, .pattern = block->pattern};
+    spmmi_free(block->candidates);
+    *block = own;
+    if (spmmi_is_refusal(status)) {
+        spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
+        plan->env->err        = before;
+        block->reordering.why = "no engine could take the rows in it";
+        return SPMM_OK;
+    }
+    return status;
+}
+
+/* Is there one format, and the block dealt to memory as one on CPUs wants it?  A transpose, and
+ * rows in another order, lie where other threads put them. */
+static bool may_lend(const spmm_plan_t *plan, const spmm_block_t *block)
+{
+    return plan->device->kind == SPMM_DEVICE_CPU && plan->op == SPMM_OP_N &&
+           block->other_order.csr.row_ptr == NULL && !block->reordering.applied;
+}
+
+/* On so few entries engines differ by less than is saved where one waits itself. */
+static const char *engine_for(const spmm_block_t *block, const spmm_plan_options_t *o)
+{
+    if (!block->problem.waits || o->graph != 0 || !spmmi_candidate_is_auto(o->engine)) {
+        return o->engine;
+    }
+    for (int e = 0; e < spmmi_n_engines; e++) {
+        if (block->candidates[e].usable && block->candidates[e].engine->waits != NULL) {
+            return block->candidates[e].engine->name;
+        }
+    }
+    return o->engine;
+}
+
+static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                                 const spmm_plan_options_t *o)
+{
+    const bool            candidates = block->other_order.csr.row_ptr != NULL;
+    const bool            adds       = block == &plan->blocks.off_diagonal && plan->op == SPMM_OP_N;
+    spmm_engine_choice_t  choice     = {.measures = candidates || plan->measures,
+                                        .compared = candidates,
+                                        .beta     = adds ? 1.0 : 0.0,
+                                        .executes = o->executes};
+    const double          start      = spmmi_now();
+    spmm_engine_settled_t settled;
+    spmm_status_t         status = SPMM_OK;
+
+    SPMM_TRY(consider_engines(plan, block, c_type));
+    block->problem.lends = may_lend(plan, block);
+    choice.name          = engine_for(block, o);
+    SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
+                                 block->candidates, spmmi_n_engines, &settled));
+    plan->stats.tune_s += settled.tune_s;
+    if (candidates) { /* two orders of its rows are compared by times that are there now */
+        status = try_order(plan, block, c_type, &choice, &settled);
+    }
+    if (status != SPMM_OK) {
+        settled.picked->engine->destroy(settled.format);
+        return status;
+    }
+    install(block, &settled);
+    plan->stats.build_s += spmmi_now() - start;
+    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
+              spmmi_now() - start, settled.tune_s);
+    return SPMM_OK;
+}
+
+/* The diagonal block first: it decides on the layout of both. */
+static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    /* What peers add up for op T stays in the accumulator's type until the last sum. */
+    const spmm_type_t c_type = spmmi_plan_sum_type(plan, false);
+    const spmm_type_t halo_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
+
+    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.diagonal, c_type, o));
+    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.off_diagonal, halo_c, o));
+    SPMM_TRY(build_block(plan, &plan->blocks.diagonal, c_type, o));
+    plan->conversion.used   = plan->blocks.diagonal.problem.layout != plan->layout;
+    plan->conversion.direct = plan->blocks.diagonal.problem.layout == SPMM_LAYOUT_MIXED;
+    spmmi_block_free_csr(&plan->blocks.diagonal);
+    SPMM_TRY(build_block(plan, &plan->blocks.off_diagonal, halo_c, o));
+    spmmi_block_free_csr(&plan->blocks.off_diagonal);
+    return SPMM_OK;
+}
+
+static spmm_status_t build_merged(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const spmm_type_t c_type = spmmi_plan_sum_type(plan, true);
+    spmm_block_t     *block  = &plan->blocks.merged.block;
+
+    SPMM_TRY(spmmi_plan_join(plan, block));
+    spmmi_block_free_input(&plan->blocks.diagonal);
+    spmmi_block_free_input(&plan->blocks.off_diagonal);
+    SPMM_TRY(spmmi_plan_reorder(plan, block, c_type, o));
+    if (plan->reproducible) {
+        SPMM_TRY(spmmi_block_sort_by_source(plan->env, block));
+    }
+    SPMM_TRY(build_block(plan, block, c_type, o));
+    spmmi_block_free_csr(block);
+    return SPMM_OK;
+}
+
+/* What this rank has, which multiplies its diagonal block alone where it has no peers. */
+static bool merges(const spmm_plan_t *plan)
+{
+    return !plan->exchange.alone && plan->choice.schedule->merges;
+}
+
+static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    const bool merged = merges(plan);
+
+    SPMM_TRY(merged ? build_merged(plan, o) : build_split(plan, o));
+    SPMM_TRY(spmmi_plan_make_rows(plan, merged));
+    return spmmi_plan_make_sum(plan, merged);
+}
+
+spmm_status_t spmmi_plan_make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)
+{
+    return spmmi_agree(plan->env, make(plan, o));
+}
+
+const spmm_block_t *spmmi_plan_main_block(const spmm_plan_t *plan)
+{
+    return merges(plan) ? &plan->blocks.merged.block : &plan->blocks.diagonal;
+}
