@@ -2,10 +2,10 @@
 
 #include <inttypes.h>
 
-#include "api/blocks.h"
 #include "api/context.h"
 #include "base/same.h"
 #include "base/scalar.h"
+#include "device/check.h"
 #include "plan/attention/attention.h"
 #include "plan/create/buffers.h"
 #include "plan/plan.h"
@@ -86,22 +86,22 @@ static spmm_status_t check_operands(const spmm_attention_plan_t *plan, const ope
     const spmm_extent_t sums   = spmmi_extent_of(lse, 1, n_sums, n_sums, type);
 
     for (int k = 0; k < count; k++) {
-        SPMM_TRY(
-            spmmi_check_rows(base, o[k].name, o[k].at, o[k].rows, plan->heads * plan->k, o[k].ld));
+        SPMM_TRY(spmmi_check_rows(base->device, o[k].name, o[k].at, o[k].rows,
+                                  plan->heads * plan->k, o[k].ld, base->ab_type));
         if (copies_16_bytes(plan)) {
             SPMM_TRY(check_alignment(plan, &o[k]));
         }
     }
-    SPMM_TRY(spmmi_check_block(base, "lse", lse, n_sums, type));
+    SPMM_TRY(spmmi_check_block(base->device, "lse", lse, n_sums, type));
     for (int k = 0; k < count; k++) {
         const spmm_extent_t a = extent_of(plan, &o[k]);
 
-        SPMM_TRY(spmmi_check_apart(base, "lse", &sums, o[k].name, &a));
+        SPMM_TRY(spmmi_check_apart(base->device, "lse", &sums, o[k].name, &a));
         for (int j = 0; j < count && o[k].written; j++) {
             const spmm_extent_t b = extent_of(plan, &o[j]);
 
             if (j != k) {
-                SPMM_TRY(spmmi_check_apart(base, o[k].name, &a, o[j].name, &b));
+                SPMM_TRY(spmmi_check_apart(base->device, o[k].name, &a, o[j].name, &b));
             }
         }
     }

@@ -194,18 +194,6 @@ bool spmmi_mpi_runs(void)
     return initialised && !finalised;
 }
 
-spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
-{
-    int finalised = 0; /* that MPI was initialised, the context proves */
-
-    spmmi_error_clear(&env->err);
-    env->stage = call;
-    (void)MPI_Finalized(&finalised);
-    return finalised ? spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
-                                  "%s is called before MPI_Finalize(), not after it", call)
-                     : SPMM_OK;
-}
-
 /* Local, but all ranks of a communicator see the same. */
 static spmm_status_t check_comm(MPI_Comm comm)
 {

@@ -21,23 +21,8 @@ struct spmm_context {
     } begin; /**< what MPI may come back to where ranks do not come to the first two calls */
 };
 
-/** Does a block of @p count rows or columns, @p ld elements apart, fit the address space?  Kernels
- *  count its bytes in 64 bits. */
-static inline bool spmmi_ld_fits(int64_t count, int64_t ld)
-{
-    enum { MOST_BYTES = 16 }; /* of an element */
-    int64_t reach;
-
-    return count <= 1 ||
-           (!__builtin_mul_overflow(count, ld, &reach) && reach <= INT64_MAX / MOST_BYTES);
-}
-
 /** Is it after MPI_Init and before MPI_Finalize? */
 bool spmmi_mpi_runs(void);
-
-/** What public calls that communicate begin with: the last failure is forgotten.  SPMM_ERR_ARGUMENT
- *  after MPI_Finalize(), where MPI would end the program.  Local. */
-spmm_status_t spmmi_enter(spmm_env_t *env, const char *call);
 
 /** Copy a caller's options, which may be of an older, shorter version, over the defaults in
  *  *options.  A struct_size of 0 or beyond @p size is SPMM_ERR_ARGUMENT. */

@@ -2,11 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api/blocks.h"
 #include "api/context.h"
 #include "base/alloc.h"
 #include "base/same.h"
 #include "base/scalar.h"
+#include "device/check.h"
 #include "plan/create/create.h"
 #include "plan/plan.h"
 #include "plan/report/explain.h"
@@ -65,7 +65,7 @@ static spmm_status_t check_dense(const spmm_plan_t *plan, const char *name, cons
         return spmmi_fail(err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ": no memory is that large", name, *ld);
     }
-    return spmmi_check_block(plan, name, data, rows, type);
+    return spmmi_check_block(plan->device, name, data, rows, type);
 }
 
 static spmm_status_t check_n(const spmm_plan_t *plan, int64_t n, int64_t most)
@@ -231,8 +231,8 @@ spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spm
         return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
     }
     spmmi_error_clear(&plan->env->err);
-    SPMM_TRY(
-        spmmi_check_block(plan, "values", values, spmmi_matrix_local_nnz(plan->A), plan->ab_type));
+    SPMM_TRY(spmmi_check_block(plan->device, "values", values, spmmi_matrix_local_nnz(plan->A),
+                               plan->ab_type));
     return spmmi_plan_take_values(plan, values, stream);
 }
 
@@ -286,7 +286,7 @@ static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand,
     SPMM_TRY(check_dense(plan, "dst", dst, dst_rows, n, ld_dst, type));
     src_bytes = extent_of(plan, src, src_rows, n, *ld_src, type);
     dst_bytes = extent_of(plan, dst, dst_rows, n, *ld_dst, type);
-    return spmmi_check_apart(plan, "dst", &dst_bytes, "src", &src_bytes);
+    return spmmi_check_apart(plan->device, "dst", &dst_bytes, "src", &src_bytes);
 }
 
 static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_plan, int64_t n,

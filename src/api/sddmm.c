@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 
-#include "api/blocks.h"
 #include "api/context.h"
 #include "base/same.h"
+#include "device/check.h"
 #include "plan/create/buffers.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
@@ -60,14 +60,14 @@ static spmm_status_t check_sddmm(const spmm_sddmm_plan_t *plan, int64_t k, const
         return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
                           "k is %" PRId64 ", must be 1 to %" PRId64 " as planned", k, base->n);
     }
-    SPMM_TRY(spmmi_check_rows(base, "X", X, base->A->n_rows, k, ldx));
-    SPMM_TRY(spmmi_check_rows(base, "Y", Y, base->A->n_cols, k, ldy));
-    SPMM_TRY(spmmi_check_block(base, "S", S, nnz, plan->s_type));
+    SPMM_TRY(spmmi_check_rows(base->device, "X", X, base->A->n_rows, k, ldx, base->ab_type));
+    SPMM_TRY(spmmi_check_rows(base->device, "Y", Y, base->A->n_cols, k, ldy, base->ab_type));
+    SPMM_TRY(spmmi_check_block(base->device, "S", S, nnz, plan->s_type));
     s = spmmi_extent_of(S, 1, nnz, nnz, plan->s_type);
     x = spmmi_extent_of(X, base->A->n_rows, k, ldx, base->ab_type);
     y = spmmi_extent_of(Y, base->A->n_cols, k, ldy, base->ab_type);
-    SPMM_TRY(spmmi_check_apart(base, "S", &s, "X", &x));
-    return spmmi_check_apart(base, "S", &s, "Y", &y);
+    SPMM_TRY(spmmi_check_apart(base->device, "S", &s, "X", &x));
+    return spmmi_check_apart(base->device, "S", &s, "Y", &y);
 }
 
 spmm_status_t spmm_sddmm(spmm_sddmm_plan_t *plan, int64_t k, double alpha, const void *X,
@@ -118,12 +118,12 @@ spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale, const vo
     base = plan->base;
     spmmi_error_clear(&base->env->err);
     nnz = spmmi_matrix_local_nnz(base->A);
-    SPMM_TRY(spmmi_check_block(base, "S", S, nnz, plan->s_type));
-    SPMM_TRY(spmmi_check_block(base, "P", P, nnz, base->ab_type));
+    SPMM_TRY(spmmi_check_block(base->device, "S", S, nnz, plan->s_type));
+    SPMM_TRY(spmmi_check_block(base->device, "P", P, nnz, base->ab_type));
     if (S != P || plan->s_type != base->ab_type) {
         s = spmmi_extent_of(S, 1, nnz, nnz, plan->s_type);
         p = spmmi_extent_of(P, 1, nnz, nnz, base->ab_type);
-        SPMM_TRY(spmmi_check_apart(base, "P", &p, "S", &s));
+        SPMM_TRY(spmmi_check_apart(base->device, "P", &p, "S", &s));
     }
     return spmmi_sddmm_run_softmax(plan, scale, S, P, stream);
 }

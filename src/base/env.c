@@ -401,3 +401,15 @@ double spmmi_now(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+spmm_status_t spmmi_enter(spmm_env_t *env, const char *call)
+{
+    int finalised = 0; /* that MPI was initialised, the context proves */
+
+    spmmi_error_clear(&env->err);
+    env->stage = call;
+    (void)MPI_Finalized(&finalised);
+    return finalised ? spmmi_fail(&env->err, SPMM_ERR_ARGUMENT,
+                                  "%s is called before MPI_Finalize(), not after it", call)
+                     : SPMM_OK;
+}

@@ -107,4 +107,8 @@ int spmmi_test(MPI_Request *request, int *done, MPI_Status *status);
  *  cores would wait for those that wait.  @param[in,out] polls  from 0 on, of this wait */
 void spmmi_let_run(int *polls);
 
+/** What public calls that communicate begin with: the last failure is forgotten.  SPMM_ERR_ARGUMENT
+ *  after MPI_Finalize(), where MPI would end the program.  Local. */
+spmm_status_t spmmi_enter(spmm_env_t *env, const char *call);
+
 #endif /* SPMM_BASE_ENV_H */

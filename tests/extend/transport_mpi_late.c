@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "exchange/mpi_messages.h"
+#include "exchange/transport_mpi.h"
 
 /* All ranks ask, and all must get the same answer: the kind of device is equal on all. */
 static bool supports(spmm_transport_shared_t *shared, char why[SPMM_WHY])

@@ -11,7 +11,7 @@
 
 #include "faults.h"
 
-enum { FIRST_TAG_OF_ROWS = 1024 }; /* src/exchange/mpi_messages.c; less: setup */
+enum { FIRST_TAG_OF_ROWS = 1024 }; /* src/exchange/transport_mpi.c; less: setup */
 
 /* PT-Scotch calls MPI by its public names; the library itself sets handlers of these two. */
 static bool hit(const char *name, MPI_Comm comm, const void *caller)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file csr_rows.c  The kernels of csr_rows.inc.h for each type and kind of processor.  They are
  *  written in vectors: the compiler is told to make none by itself (cmake/library.cmake), which
- *  would sum the entries of a row by gathering. */
+ *  would sum the entries of a row by gathering.  And the choice among all kernels of the engine. */
 #include "cpu/csr_cpu/csr_rows.h"
+
+#include <omp.h>
+
+#include "cpu/cpu_kernels.h"
 
 enum { ROWS_SHORT = 8, ROWS_LONG = 32 }; /* entries of a row */
 
@@ -74,4 +78,65 @@ const spmm_csr_isa_t *spmmi_csr_isa(void)
         isa++;
     }
     return isa;
+}
+
+static spmm_csr_rows_t *pick(const spmm_operands_t *x, const spmm_csr_isa_t *isa)
+{
+    const bool same = x->c_type == x->ab_type;
+
+    switch (x->ab_type) {
+    case SPMM_R_64F:
+        return same ? isa->rows_64f : NULL;
+    case SPMM_R_32F:
+        return same ? isa->rows_32f : NULL;
+    case SPMM_R_16F:
+    case SPMM_R_16BF:
+        return spmmi_csr_rows_16(x->ab_type, x->c_type);
+    case SPMM_C_64F:
+        return same ? isa->rows_64c : NULL;
+    case SPMM_C_32F:
+        return same ? isa->rows_32c : NULL;
+    case SPMM_TYPE_AUTO:
+        break;
+    }
+    return NULL;
+}
+
+bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type)
+{
+    return pick(&(spmm_operands_t){.ab_type = ab_type, .c_type = c_type}, spmmi_csr_isas) != NULL;
+}
+
+/* A team costs half a microsecond to start on two cores and several on many, as long as some
+ * thousand multiply-adds of one thread take. */
+static bool is_worth_a_team(const spmm_csr_mm_args_t *args)
+{
+    return (args->row_ptr[args->n_rows] + args->n_rows) * args->x.n > 4096;
+}
+
+/* Thread t of n_threads. */
+static void run(const spmm_csr_mm_args_t *args, spmm_csr_rows_t *rows, int t, int n_threads)
+{
+    if (args->panel != NULL && args->x.layout == SPMM_LAYOUT_COL) {
+        spmmi_csr_panels(args, rows, t, n_threads);
+        return;
+    }
+    rows(args, spmmi_cpu_first_row(args->row_ptr, args->n_rows, t, n_threads),
+         spmmi_cpu_first_row(args->row_ptr, args->n_rows, t + 1, n_threads));
+}
+
+void spmmi_cpu_csr_mm(const spmm_csr_mm_args_t *args)
+{
+    spmm_csr_rows_t *const rows = pick(&args->x, args->isa);
+    const int              team = spmmi_cpu_team(args->threads);
+
+    if (args->n_rows == 0) {
+        return;
+    }
+    if (team == 1 || !is_worth_a_team(args)) {
+        run(args, rows, 0, 1);
+        return;
+    }
+#pragma omp parallel num_threads(team)
+    run(args, rows, omp_get_thread_num(), omp_get_num_threads());
 }

@@ -43,6 +43,9 @@ void spmmi_csr_panels(const spmm_csr_mm_args_t *args, spmm_csr_rows_t *rows, int
 
 /* CSR times dense on the CPU. */
 
+/** The kernel of csr_mm.c for A and B of 16 bits; NULL: none for such a C. */
+spmm_csr_rows_t *spmmi_csr_rows_16(spmm_type_t ab_type, spmm_type_t c_type);
+
 /** Is there a kernel for A and B of @p ab_type and C of @p c_type? */
 bool spmmi_cpu_csr_mm_supports(spmm_type_t ab_type, spmm_type_t c_type);
 

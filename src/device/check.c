@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/blocks.h"
+#include "device/check.h"
 
 #include <inttypes.h>
 
-#include "api/context.h"
 #include "base/scalar.h"
-#include "plan/plan.h"
+#include "spmm_dist/context.h"
 
 static bool is_empty(const spmm_extent_t *x)
 {
@@ -38,48 +37,48 @@ bool spmmi_extents_overlap(const spmm_extent_t *a, const spmm_extent_t *b)
 }
 
 /* GPUs read and write complex numbers whole. */
-static spmm_status_t check_begin(const spmm_plan_t *base, const char *name, const void *data,
+static spmm_status_t check_begin(const spmm_device_t *device, const char *name, const void *data,
                                  spmm_type_t type)
 {
-    const bool   parts = base->device->kind == SPMM_DEVICE_CPU;
+    const bool   parts = device->kind == SPMM_DEVICE_CPU;
     const size_t size  = spmm_type_size(parts ? spmmi_part_type(type) : type);
 
     return (uintptr_t)data % size == 0
                ? SPMM_OK
-               : spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+               : spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
                             "%s begins at %p: an element lies at a multiple of %zu bytes", name,
                             data, size);
 }
 
-spmm_status_t spmmi_check_block(const spmm_plan_t *base, const char *name, const void *data,
+spmm_status_t spmmi_check_block(const spmm_device_t *device, const char *name, const void *data,
                                 int64_t count, spmm_type_t type)
 {
     if (count > 0 && data == NULL) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
+        return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT, "%s is NULL", name);
     }
-    if (count > 0 && !base->device->ops->is_usable(base->device, data)) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+    if (count > 0 && !device->ops->is_usable(device, data)) {
+        return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
                           "%s does not lie in memory of this context's device (%s); see "
                           "spmm_buffer_alloc()",
-                          name, base->device->description);
+                          name, device->description);
     }
-    return count > 0 ? check_begin(base, name, data, type) : SPMM_OK;
+    return count > 0 ? check_begin(device, name, data, type) : SPMM_OK;
 }
 
-spmm_status_t spmmi_check_rows(const spmm_plan_t *base, const char *name, const void *data,
-                               int64_t rows, int64_t k, int64_t ld)
+spmm_status_t spmmi_check_rows(const spmm_device_t *device, const char *name, const void *data,
+                               int64_t rows, int64_t k, int64_t ld, spmm_type_t type)
 {
     if (ld < k) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+        return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ", must be at least %" PRId64
                           " (row-major, %" PRId64 " columns)",
                           name, ld, k, k);
     }
     if (!spmmi_ld_fits(rows, ld)) {
-        return spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+        return spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
                           "ld of %s is %" PRId64 ": no memory is that large", name, ld);
     }
-    return spmmi_check_block(base, name, data, rows, base->ab_type);
+    return spmmi_check_block(device, name, data, rows, type);
 }
 
 spmm_extent_t spmmi_extent_of(const void *data, int64_t lines, int64_t length, int64_t ld,
@@ -93,11 +92,11 @@ spmm_extent_t spmmi_extent_of(const void *data, int64_t lines, int64_t length, i
                            .apart = (size_t)ld * size};
 }
 
-spmm_status_t spmmi_check_apart(const spmm_plan_t *base, const char *written,
+spmm_status_t spmmi_check_apart(const spmm_device_t *device, const char *written,
                                 const spmm_extent_t *a, const char *other, const spmm_extent_t *b)
 {
     return spmmi_extents_overlap(a, b)
-               ? spmmi_fail(&base->env->err, SPMM_ERR_ARGUMENT,
+               ? spmmi_fail(&device->env->err, SPMM_ERR_ARGUMENT,
                             "%s overlaps %s: give it memory of its own", written, other)
                : SPMM_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file mpi_messages.h  The messages of one exchange in flight, for both MPI transports. */
-#ifndef SPMM_EXCHANGE_MPI_MESSAGES_H
-#define SPMM_EXCHANGE_MPI_MESSAGES_H
+/** @file transport_mpi.h  The messages of one exchange in flight, for transports over MPI. */
+#ifndef SPMM_EXCHANGE_TRANSPORT_MPI_H
+#define SPMM_EXCHANGE_TRANSPORT_MPI_H
 
 #include "base/comm.h"
 #include "exchange/transport.h"
@@ -35,4 +35,4 @@ spmm_status_t spmmi_mpi_messages_wait(spmm_mpi_messages_t   *messages,
 /** Host memory that they take. */
 size_t spmmi_mpi_messages_bytes(const spmm_mpi_messages_t *messages);
 
-#endif /* SPMM_EXCHANGE_MPI_MESSAGES_H */
+#endif /* SPMM_EXCHANGE_TRANSPORT_MPI_H */
