@@ -23,7 +23,6 @@ namespace spmmi
 
 constexpr int kHrpbTn        = 32; /* TN: columns of a tile, which a warp computes */
 constexpr int kHrpbFragments = 4;  /* of 8 columns: a tile */
-constexpr int kHrpbChunks    = 8;  /* of 4 columns, 16 bytes: a row of a tile */
 constexpr int kHrpbPairs     = SPMM_HRPB_BLOCK / SPMM_HRPB_BRICK_K / 2; /* of brick columns */
 
 /** The format with panels of 16 rows, a brick high, as tc_common.cuh wants it. */
