@@ -15,8 +15,8 @@
 #include "base/scalar.h"
 #include "engine/bittcf/args.h"
 #include "engine/bittcf/format.h"
-#include "engine/choose/roofline.h"
 #include "engine/tc/engine.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/bittcf/bittcf.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "base/scalar.h"
-#include "engine/choose/roofline.h"
 #include "engine/csr_gpu/work.h"
 #include "engine/engine.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 #ifdef SPMM_HAVE_CUDA

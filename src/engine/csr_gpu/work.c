@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
-#include "engine/choose/roofline.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 /* Of the kernels in csr_gpu.cuh, and how much work to give them. */

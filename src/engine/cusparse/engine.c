@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/scalar.h"
-#include "engine/choose/roofline.h"
 #include "engine/engine.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 #ifdef SPMM_HAVE_CUDA

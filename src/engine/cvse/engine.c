@@ -7,10 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "engine/choose/roofline.h"
 #include "engine/cvse/format.h"
 #include "engine/cvse/variant.h"
 #include "engine/tc/engine.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cvse/cvse.h"

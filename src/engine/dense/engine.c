@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "base/scalar.h"
-#include "engine/choose/roofline.h"
 #include "engine/dense/format.h"
 #include "engine/engine.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 int64_t spmmi_dense_ld(int32_t n_cols, spmm_type_t type)

@@ -2,9 +2,9 @@
 /** @file engine.c  HRPB (cuTeSpMM) on tensor cores; on CPUs decoded and multiplied. */
 #include <math.h>
 
-#include "engine/choose/roofline.h"
 #include "engine/hrpb/format.h"
 #include "engine/tc/engine.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/hrpb/hrpb.h"

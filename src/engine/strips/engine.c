@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "base/scalar.h"
-#include "engine/choose/roofline.h"
 #include "engine/engine.h"
 #include "engine/strips/args.h"
 #include "engine/strips/format.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 /* What moves once, beyond L2 and within; B in sectors of 32 bytes, each of one column, for all

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar.h"
-#include "engine/choose/roofline.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "device/device_cuda.h"

@@ -3,7 +3,7 @@
 #ifndef SPMM_PLAN_BLOCK_H
 #define SPMM_PLAN_BLOCK_H
 
-#include "engine/choose/autotune.h"
+#include "engine/tune/autotune.h"
 #include "partition/reorder/reorder.h"
 #include "spmm_dist/plan.h"
 

@@ -6,7 +6,7 @@
 #include "plan/blocks/formats.h"
 
 #include "base/alloc.h"
-#include "engine/choose/constants.h"
+#include "engine/tune/constants.h"
 #include "plan/blocks/order.h"
 #include "plan/blocks/split.h"
 #include "plan/create/buffers.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/choose/autotune.h"
-#include "engine/choose/constants.h"
+#include "engine/tune/autotune.h"
+#include "engine/tune/constants.h"
 #include "partition/reorder/sorted.h"
 #include "plan/plan.h"
 

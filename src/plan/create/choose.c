@@ -6,7 +6,7 @@
 #include "plan/create/choose.h"
 
 #include "base/alloc.h"
-#include "engine/choose/constants.h"
+#include "engine/tune/constants.h"
 #include "plan/blocks/formats.h"
 #include "plan/create/schedule_predict.h"
 #include "plan/create/schedule_trial.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "engine/choose/constants.h"
+#include "engine/tune/constants.h"
 #include "plan/create/buffers.h"
 #include "plan/plan.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/sort.h"
-#include "engine/choose/trial.h"
+#include "engine/tune/trial.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 

@@ -5,8 +5,8 @@
  */
 #include <cusparse.h>
 
-#include "engine/choose/autotune.h"
 #include "engine/cusparse/product_cuda.h"
+#include "engine/tune/autotune.h"
 #include "test_main.h"
 
 extern const spmm_engine_ops_t spmmi_engine_cusparse;

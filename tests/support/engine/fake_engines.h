@@ -7,7 +7,7 @@
 
 #include "test_main.h"
 
-#include "engine/choose/autotune.h"
+#include "engine/tune/autotune.h"
 
 /** YARDSTICK bears the name of the engine that others are compared with, ALWAYS is always
  *  measured; the last two are the block's columns and those of B. */

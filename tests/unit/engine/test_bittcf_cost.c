@@ -7,8 +7,8 @@
 #include "test_main.h"
 
 #include "engine/bittcf/engine.h"
-#include "engine/choose/roofline.h"
 #include "engine/engine.h"
+#include "engine/tune/roofline.h"
 
 enum {
     SM       = 100,

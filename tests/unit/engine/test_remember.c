@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "clock_device.h"
 #include "device/calibrate.h"
-#include "engine/choose/remember.h"
+#include "engine/tune/remember.h"
 
 static char folder[] = "/tmp/spmm_remember_XXXXXX";
 

@@ -3,7 +3,7 @@
 /** @file test_roofline.c  Facts and rates that the cost models of GPU engines share. */
 #include "test_main.h"
 
-#include "engine/choose/roofline.h"
+#include "engine/tune/roofline.h"
 
 static spmm_device_t gpu(void)
 {

@@ -5,9 +5,9 @@
  */
 #include <math.h>
 
-#include "engine/choose/roofline.h"
 #include "engine/octet/format.h"
 #include "engine/tc/engine.h"
+#include "engine/tune/roofline.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/octet/octet.h"
 #include "device/device_cuda.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/choose/remember.h"
+#include "engine/tune/remember.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

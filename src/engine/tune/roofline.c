@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/choose/roofline.h"
+#include "engine/tune/roofline.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_TUNING_H
 #define SPMM_ENGINE_TUNING_H
 
-#include "engine/choose/trial.h"
+#include "engine/tune/trial.h"
 
 /** What stands while candidates are tried. */
 typedef struct {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/choose/tuning.h"
+#include "engine/tune/tuning.h"
 
 #include <math.h>
 
 #include "base/scalar.h"
-#include "engine/choose/constants.h"
-#include "engine/choose/roofline.h"
+#include "engine/tune/constants.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 /* The baseline's format is the block as it is: bytes/s of a copy to the device, and the copy's own

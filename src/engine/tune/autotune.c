@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/choose/autotune.h"
+#include "engine/tune/autotune.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "engine/choose/constants.h"
-#include "engine/choose/remember.h"
-#include "engine/choose/tuning.h"
+#include "engine/tune/constants.h"
+#include "engine/tune/remember.h"
+#include "engine/tune/tuning.h"
 #include "spmm_dist/context.h"
 
 enum { ANEW = 2 }; /* more times that two which are not clearly apart are measured */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/choose/trial.h"
+#include "engine/tune/trial.h"
 
 #include <math.h>
 #include <string.h>
