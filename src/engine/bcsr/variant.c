@@ -92,9 +92,8 @@ typedef struct {
     double launch, cut, a, b, mma, start, chunk, product;
 } rates_t;
 
-/* Fitted to times on one H200, these and more variants, 5 matrices and 4 widths
- * (docs/explanation/engines/bcsr.md): by lists within 6 % (median), by steps and with 2:4 tiles
- * within 5 and 10 %. */
+/* Fitted to times on one H200, these and more variants, 5 matrices and 4 widths: by lists within
+ * 6 % (median), by steps and with 2:4 tiles within 5 and 10 %. */
 static const rates_t steps_rates = {3.6e-6, 3.9e-6, 0.12e-12, 0.005e-12,
                                     0.85,   2.8e-6, 0.0,      0.265e-6};
 static const rates_t lists_rates = {3.6e-6, 3.9e-6, 0.109e-12, 0.044e-12,

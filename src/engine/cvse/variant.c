@@ -439,7 +439,7 @@ bool spmmi_cvse_slab(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_col
 
 /* Launch and start; rows of B that arrive in shared memory; what ldmatrix reads there, 128 bytes at
  * a time; blocks of a warp, one batch after the other.  Constants from 20 pruned weights with 256
- * and 512 columns on one H100 (docs/explanation/engines/cvse.md). */
+ * and 512 columns on one H100. */
 double spmmi_cvse_slab_s(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_cols, int64_t n,
                          int32_t n_sm, spmm_cvse_variant_t slab)
 {
