@@ -184,7 +184,7 @@ static void with_plan(bench_t *b, spmm_matrix_t *A, const char *name, const char
         measure(b, look_up, "pointer", "none", "none");
         measure(b, number, "stream number", "none", "none");
     }
-    if (!graph && spmmi_plan_runs_alone(b->plan)) {
+    if (!graph && b->plan->exchange.alone) {
         measure(b, multiply, "block", name, stats.engine);
     }
     measure(b, product, graph ? "graph" : "product", name, stats.engine);
