@@ -23,7 +23,7 @@ TIMEOUT, SETUP, SLACK = 3, 5, 20  # of the driver; what set-up has beyond it; a 
 # Makes mpirun find a daemon out of reach, docs/how-to/cluster.md.
 KEEPALIVE = {"OMPI_MCA_oob_tcp_keepalive_time": "1", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
              "OMPI_MCA_oob_tcp_keepalive_probes": "2"}
-PROGRAMS = (("test_new_values", "test_later_values_win"), ("test_sddmm", "test_kernels"))
+PROGRAMS = (("test_new_values", "test_later_values_win"), ("test_sddmm", "test_special"))
 MORE_PROGRAMS = (*PROGRAMS, ("test_sddmm", "test_shapes"))
 LONG = ["--generate", "rmat:scale=10,degree=8", "--iterations", "1000000", "--progress",
         "--timeout", str(TIMEOUT)]
