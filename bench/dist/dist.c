@@ -179,7 +179,7 @@ static int bench_variant(const dist_case_t *c, const dist_variant_t *v, spmm_pla
     if (!v->graph) {
         dist_time_phases(c, plan, run_ours, &ours, &own);
     }
-    plan->profile = false; /* its marks cost time */
+    plan->profile = false; /* its phase events cost time */
     own.total_ms  = dist_time_own(c->bench, run_ours, &ours);
     own.host_ms   = dist_time_host();
     own.loop_ms   = dist_time_loop(c->bench, run_ours, &ours);

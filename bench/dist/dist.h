@@ -44,11 +44,11 @@ typedef struct {
 typedef struct {
     double total_ms, loop_ms; /**< between events; wall time of a loop, a product */
     double pack_ms, exchange_ms, local_ms, halo_ms;
-    double overlap; /**< mean over ranks */
-    double comm_ms, own_ms,
-        rest_ms;    /**< exchange, local and off-diagonal block in a row, without marks */
-    double spread;  /**< largest over mean local_ms of the ranks */
-    double host_ms; /**< in which spmm_execute() returns */
+    double overlap;                  /**< mean over ranks */
+    double comm_ms, own_ms, rest_ms; /**< exchange, diagonal and off-diagonal block, timed in a row
+                                          without phase events */
+    double spread;                   /**< largest over mean local_ms of the ranks */
+    double host_ms;                  /**< in which spmm_execute() returns */
 } dist_times_t;
 
 /** A row of the table. */

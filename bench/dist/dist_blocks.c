@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file dist_blocks.c
  *  The rows of a rank as one CSR block, in the two numberings of columns that a program without
- *  separate local and off-diagonal blocks would use.
+ *  separate diagonal and off-diagonal blocks would use.
  */
 #include <string.h>
 
@@ -84,7 +84,7 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
     const dist_bench_t *b      = c->bench;
     spmm_plan_t        *parts  = &blocks->parts;
     spmm_env_t         *env    = plan->env;
-    spmm_block_t        joined = {.nnz = 0};
+    spmm_block_t        merged = {.nnz = 0};
 
     /* Dealt anew, since the plan keeps no CSR of its blocks. */
     *blocks = (dist_blocks_t){.parts = {.env       = plan->env,
@@ -106,9 +106,9 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
         map_again(b, env, &plan->cols, &parts->cols);
     }
     dist_must(b, spmmi_plan_make_blocks(parts), "the blocks of the baselines");
-    dist_must(b, spmmi_plan_join(parts, &joined), "a baseline");
-    blocks->needed = joined.csr;
-    spmmi_free(joined.source);
+    dist_must(b, spmmi_plan_merge_blocks(parts, &merged), "a baseline");
+    blocks->needed = merged.csr;
+    spmmi_free(merged.source);
     for (int p = 0; p < env->size; p++) {
         const int64_t rows = plan->cols.offset[p + 1] - plan->cols.offset[p];
 
@@ -120,7 +120,7 @@ void dist_blocks_create(const dist_case_t *c, const spmm_plan_t *plan, dist_bloc
     if (env->size > 1) {
         dist_must(b,
                   spmmi_csr_alloc(env, plan->rows.n_local, (int32_t)(blocks->stride * env->size),
-                                  joined.nnz, plan->ab_type, &blocks->all),
+                                  merged.nnz, plan->ab_type, &blocks->all),
                   "a baseline");
         renumber(blocks);
     }

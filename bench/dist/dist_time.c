@@ -203,7 +203,7 @@ static void run_halo(void *self)
     dist_must(p->b, spmmi_plan_run_off_diagonal(p->plan, &p->x, &p->all), "the off-diagonal block");
 }
 
-/* Marks around a kernel of 10 us take longer than what is to be seen: parts are timed in a row. */
+/* Events around a kernel of 10 us take longer than what is to be seen: parts are timed in a row. */
 void dist_time_overlap(const dist_case_t *c, spmm_plan_t *plan, dist_times_t *own)
 {
     const dist_bench_t *b = c->bench;

@@ -7,7 +7,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/common"))
 import table  # noqa: E402
 
-YARDSTICK = ("cusparse-csr-alg2-row", "cusparse-csr-alg3-row")
+BASELINE = ("cusparse-csr-alg2-row", "cusparse-csr-alg3-row")
 SCALAR = ("Sputnik", "GE-SpMM (dgSPARSE)", "cuSPARSE")  # Best-SC of cuTeSpMM
 
 
@@ -17,7 +17,7 @@ class Published:
         needed = ("system", "of", "paper", "bits", "fastest")
         systems = table.read(folder / "peers_systems.tsv", needed)[2]
         self.systems = {row["system"]: row for row in systems}
-        _, titles, rows = table.read(folder / "peers_times.tsv", ("matrix", "N", *YARDSTICK))
+        _, titles, rows = table.read(folder / "peers_times.tsv", ("matrix", "N", *BASELINE))
         missing = [s for s in self.systems if s not in titles]
         if missing:
             raise table.TableError(f"{folder / 'peers_times.tsv'}: no column {missing[0]}")
@@ -26,7 +26,7 @@ class Published:
 
     def cusparse(self, key):
         """Milliseconds of the faster of its CSR algorithms in FP32."""
-        return min(self.ms[key][name] for name in YARDSTICK if name in self.ms[key])
+        return min(self.ms[key][name] for name in BASELINE if name in self.ms[key])
 
     def best(self, key, chosen):
         """The least time of the systems for which @p chosen(its row) holds, None without any."""

@@ -97,10 +97,10 @@ SPMM_API spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, doub
 typedef struct {
     size_t      struct_size;           /**< set by the caller to sizeof(spmm_attention_info_t) */
     const char *kernel, *halo_kernel;  /**< "rows" or "windows" for entries whose column this rank
-                                               owns / does not; static storage */
+                                            owns / does not; static storage */
     int         vector, halo_vector;   /**< rows of a window; with kernel rows 1 */
     int64_t     vectors, halo_vectors; /**< columns of windows that hold the entries; with kernel
-                                               rows the entries */
+                                            rows the entries */
     int64_t     columns, halo_columns; /**< rows of K, and of V, that one head loads */
     const char *transport;             /**< static storage */
     int64_t     halo_rows, send_rows;  /**< rows of K, and of V, received, sent */

@@ -247,8 +247,8 @@ typedef struct {
     int64_t     nnz_local, nnz_halo;   /**< entries of this rank whose column it owns / does not */
     int64_t     halo_rows;             /**< rows of B exchanged in, this rank; op T, unless the plan
                                             is reproducible: of C */
-    int64_t     send_rows; /**< the same, out; in a node-aware exchange a row that this rank owns,
-                                            sent or with op T received, counts once for a node */
+    int64_t     send_rows;             /**< the same, out; where the exchange is node-aware, a row
+                                            that this rank owns counts once for each node */
     int64_t     halo_rows_total, halo_rows_max; /**< over ranks */
     int64_t     block_halo_rows_total;          /**< what partition "block" would exchange */
     int64_t     allgather_rows_total;           /**< what sending all of B to all would */
@@ -260,18 +260,17 @@ typedef struct {
     double      pack_s;     /**< op N: packing rows to send; op T: adding rows received */
     double      exchange_s; /**< rows on their way, all chunks */
     double      local_s;    /**< work of this rank that needs no row received: the diagonal block;
-                                        where the schedule has one block, copying own rows of B */
+                                 where the schedule has one block, copying own rows of B */
     double      halo_s;     /**< work that needs them (op T: that makes them), all chunks: the
-                                        off-diagonal block, or the one block */
+                                 off-diagonal block, or the one block */
     double      total_s;    /**< from the first to the last of these */
     double      tune_s;     /**< part of build_s: measuring engines and chunks, max over
-                                        ranks */
-    double      local_predicted_s; /**< of the engine of the local or the one block, this rank */
+                                 ranks */
+    double      local_predicted_s; /**< of the engine of the diagonal or merged block, this rank */
     double      local_measured_s;  /**< at plan time, of this plan or an earlier one; NaN: not
                                         measured */
-    const char
-          *reordering; /**< of the diagonal block: the method applied or "none"; static storage */
-    double reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
+    const char *reordering; /**< method applied to the diagonal block, or "none"; static storage */
+    double      reorder_s;  /**< spent at plan time on ordering rows, max over ranks */
     const char *schedule; /**< chosen; "none" where no row travels between ranks; static storage */
     int         chunks;   /**< of columns that rows travel in, at most */
     double      schedule_predicted_s; /**< of one execute, the slowest rank's; NaN: none,

@@ -92,10 +92,10 @@ SPMM_API spmm_status_t spmm_sddmm_softmax(spmm_sddmm_plan_t *plan, double scale,
 typedef struct {
     size_t      struct_size;           /**< set by the caller to sizeof(spmm_sddmm_info_t) */
     const char *kernel, *halo_kernel;  /**< as in the options, for entries whose column this
-                                               rank owns / does not; static storage */
+                                            rank owns / does not; static storage */
     int         vector, halo_vector;   /**< V of cvse; else 1 */
     int64_t     vectors, halo_vectors; /**< column vectors that hold the entries; without vectors
-                                               the entries */
+                                            the entries */
     const char *transport;             /**< static storage */
     int64_t     halo_rows, send_rows;  /**< rows of Y received, sent */
     size_t      device_bytes;          /**< held by the format of the mask and rows in exchange */

@@ -201,7 +201,7 @@ PetscErrorCode spmmi_pass_for_aij(Mat mat, PetscBool pass)
 }
 
 /* The AIJ becomes a MATSPMMDIST. */
-static PetscErrorCode own(Mat mat)
+static PetscErrorCode become_spmmdist(Mat mat)
 {
     const aij_t *aij;
     PetscBool    is_mpi;
@@ -228,7 +228,7 @@ PetscErrorCode spmmi_state_of(Mat mat, spmmi_state_t **state)
     PetscFunctionBegin;
     PetscCall(find_state(mat, state));
     if (*state == NULL) {
-        PetscCall(own(mat));
+        PetscCall(become_spmmdist(mat));
         PetscCall(find_state(mat, state));
     } else if ((*state)->owner != mat) { /* the counts of changes are another Mat's */
         PetscCall(spmmi_reset(*state));
@@ -282,7 +282,7 @@ static PetscErrorCode convert(Mat mat, PetscErrorCode (*change)(Mat), MatReuse r
 static PetscErrorCode from_aij(Mat mat, MatType type, MatReuse reuse, Mat *out)
 {
     (void)type;
-    return convert(mat, own, reuse, out);
+    return convert(mat, become_spmmdist, reuse, out);
 }
 
 /* Any other type becomes an AIJ first, as which PETSc may have a way of its own. */
@@ -300,7 +300,7 @@ static PetscErrorCode from_any(Mat mat, MatType type, MatReuse reuse, Mat *out)
         PetscCall(MatCopy(aij, *out, SAME_NONZERO_PATTERN));
         PetscCall(MatDestroy(&aij));
     } else {
-        PetscCall(own(aij));
+        PetscCall(become_spmmdist(aij));
         *out = aij;
     }
     PetscFunctionReturn(0);
@@ -359,7 +359,7 @@ static PetscErrorCode create_seq(Mat mat)
 {
     PetscFunctionBegin;
     PetscCall(MatSetType(mat, MATSEQAIJ));
-    PetscCall(own(mat));
+    PetscCall(become_spmmdist(mat));
     PetscFunctionReturn(0);
 }
 
@@ -367,7 +367,7 @@ static PetscErrorCode create_mpi(Mat mat)
 {
     PetscFunctionBegin;
     PetscCall(MatSetType(mat, MATMPIAIJ));
-    PetscCall(own(mat));
+    PetscCall(become_spmmdist(mat));
     PetscFunctionReturn(0);
 }
 

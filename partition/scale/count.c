@@ -54,7 +54,7 @@ static int rank_of(const spmm_nodes_t *nodes, int node, int other, int lane)
 }
 
 /* Rows go from one unit to another.  Those of nodes are dealt out evenly over as many pairs of
- * ranks as the smaller node has ranks: exchange/node/lanes.c. */
+ * ranks as the smaller node has ranks: exchange/node/node_lists.c. */
 static void deal(count_t *c, int from, int to, int64_t rows)
 {
     const spmm_nodes_t *nodes = &c->scale->nodes;

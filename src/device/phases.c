@@ -46,13 +46,14 @@ spmm_event_t *spmmi_phase_event(const spmm_phases_t *phases, int chunk, spmm_pha
 }
 
 /* What the host enqueues between two events, as profilers show it; NULL: nothing of its own. */
-static const char *const k_ranges[SPMM_PHASES] = {[SPMM_PHASE_PACK]          = "pack",
-                                                  [SPMM_PHASE_PACKED]        = "begin exchange",
-                                                  [SPMM_PHASE_ENDING]        = "end exchange",
-                                                  [SPMM_PHASE_DIAGONAL_FROM] = "diagonal block",
-                                                  [SPMM_PHASE_OFF_DIAGONAL_FROM] =
-                                                      "off-diagonal block",
-                                                  [SPMM_PHASE_UNPACK_FROM] = "unpack"};
+static const char *const k_ranges[SPMM_PHASES] = {
+    [SPMM_PHASE_PACK]              = "pack",
+    [SPMM_PHASE_PACKED]            = "begin exchange",
+    [SPMM_PHASE_ENDING]            = "end exchange",
+    [SPMM_PHASE_DIAGONAL_FROM]     = "diagonal block",
+    [SPMM_PHASE_OFF_DIAGONAL_FROM] = "off-diagonal block",
+    [SPMM_PHASE_UNPACK_FROM]       = "unpack",
+};
 
 spmm_status_t spmmi_phase_note(spmm_phases_t *phases, int chunk, spmm_phase_t which,
                                spmm_stream_t stream)

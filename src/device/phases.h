@@ -10,8 +10,8 @@
 
 enum { SPMM_MOST_CHUNKS = 4 }; /**< exchanges of one execute */
 
-/** Where phases of one product begin and end, in stream order.  Where columns travel in chunks,
- *  each has events of its own from PACK to EXCHANGED, of HALO and of UNPACK. */
+/** Where phases of one product begin and end, in stream order.  If columns travel in chunks,
+ *  each has events of its own from PACK to EXCHANGED, of OFF_DIAGONAL and of UNPACK. */
 typedef enum {
     SPMM_PHASE_START,         /**< user stream: before anything */
     SPMM_PHASE_PACK,          /**< comm stream: before packing */
@@ -32,7 +32,7 @@ typedef enum {
 /** The events of one chunk.  Those that streams wait for take no times: that costs the stream
  *  less. */
 typedef struct {
-    spmm_event_t *sync[SPMM_PHASES]; /**< START, EXCHANGED, HALO_TO, DONE */
+    spmm_event_t *sync[SPMM_PHASES]; /**< START, EXCHANGED, OFF_DIAGONAL_TO, DONE */
     spmm_event_t *time[SPMM_PHASES]; /**< NULL unless they are timed */
 } spmm_phase_events_t;
 

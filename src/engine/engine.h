@@ -38,7 +38,7 @@ typedef struct {
     bool waits;
     bool shares; /**< exchanges take multiprocessors while products run */
     bool lends;  /**< the block given to build() stays until the format is destroyed, or owns its
-                       columns and values: an engine with own() copies neither */
+                      columns and values: an engine with own() copies neither */
 } spmm_problem_t;
 
 enum { SPMM_COST_TERMS = 11 }; /**< most of one model */
@@ -59,8 +59,8 @@ typedef struct spmm_engine_ops {
     /** What others are measured against, the library of the vendor: on rows in their own order, and
      *  for a larger share of the time there is for trials. */
     bool baseline;
-    /** Products try it wherever it is a candidate, whatever its format takes to make: pruned
-     *  weights should not be slower than the dense product. */
+    /** Plans try it wherever its predicted time is near the best, whatever its format takes to
+     *  make.  Pruned weights should not be slower than the dense product. */
     bool always_tried;
     bool in_order; /**< serves problems that ask for it */
     /** Its CUDA kernels multiply row-major B into column-major C too (layout MIXED). */
@@ -108,8 +108,8 @@ typedef struct spmm_engine_ops {
     spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
                            const spmm_device_t *device, void **format);
 
-    /** Take columns and values of the block that was borrowed: they are the format's to free from
-     *  now on.  NULL: it has copied them. */
+    /** Make columns and values of the block, borrowed so far, the format's own: it frees them.
+     *  NULL: it has copied them. */
     void (*own)(void *format);
     /** New values, same pattern: refills what build() laid out; done when it returns.
      *  @param[in] values  [nnz] host memory, in the order of the block given to build() */

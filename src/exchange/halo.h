@@ -6,13 +6,13 @@
 #include "base/env.h"
 #include "device/device.h"
 
-/** Ghost rows are received, send rows are sent (op N; op T runs it backwards). */
+/** Op N sends the send rows and receives the ghost rows; op T runs it backwards. */
 typedef struct {
     int      n_send_peers, n_recv_peers;
     int     *send_peer, *recv_peer; /**< [n_*_peers] ascending ranks, never this one */
     int64_t *send_ptr, *recv_ptr;   /**< [n_*_peers + 1] rows, prefix sums */
-    int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to send_rows, ascending
-                                         for each peer */
+    int32_t *send_row;              /**< [send_ptr[n_send_peers]] local rows to send, ascending for
+                                         each peer */
     int64_t node_rows; /**< the rows that this rank's node gets from other nodes, or sends them: the
                             greater */
 } spmm_halo_t;

@@ -19,7 +19,7 @@ spmm_status_t spmmi_nccl_exchange(spmm_transport_shared_t *shared, const spmm_ex
                                   spmm_stream_t stream);
 
 /** Is multicast off for all communicators of this process, as far as we made them, or can it still
- *  be transposed off? */
+ *  be turned off? */
 bool spmmi_nccl_is_without_nvls(void);
 bool spmmi_nccl_may_be_without_nvls(void);
 /** A peer is lost: spmmi_nccl_close() will not wait for it. */

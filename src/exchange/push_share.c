@@ -20,7 +20,7 @@ static int most_low_latency_bytes(const spmm_push_limits_t *limits)
     return most < 0 ? 0 : most == 0 || most > SPMM_PUSH_LOW_LATENCY ? SPMM_PUSH_LOW_LATENCY : most;
 }
 
-/* No rows are quick: nobody waits for them. */
+/* No rows at all are low-latency: nobody waits for them. */
 bool spmmi_push_is_low_latency(const spmm_push_limits_t *limits, int64_t count, size_t row_bytes)
 {
     const int most = most_low_latency_bytes(limits);
@@ -53,14 +53,14 @@ static void name_owners(const spmm_push_limits_t *limits, const spmm_exchange_si
     args->first_unpacker = args->n_blocks;
     for (int p = 0; p < target->n_peers; p++) {
         const int64_t count = count_of(target, p);
-        const bool    quick = spmmi_push_is_low_latency(limits, count, row_bytes);
+        const bool    fast  = spmmi_push_is_low_latency(limits, count, row_bytes);
 
         args->from[p] = (spmm_push_owner_t){
             .begin       = target->ptr[p],
             .count       = count,
             .rank        = target->peer[p],
             .first_block = args->n_blocks,
-            .n_blocks    = quick ? low_latency_blocks(count, row_bytes, target->n_peers) : 0};
+            .n_blocks    = fast ? low_latency_blocks(count, row_bytes, target->n_peers) : 0};
         args->n_blocks += args->from[p].n_blocks;
     }
 }
@@ -108,7 +108,7 @@ static void name_readers(const spmm_push_limits_t *limits, const spmm_exchange_s
     for (int p = 0; p < source->n_peers; p++) {
         const int64_t count = count_of(source, p);
         const int     rank  = source->peer[p];
-        const bool    quick = spmmi_push_is_low_latency(limits, count, row_bytes);
+        const bool    fast  = spmmi_push_is_low_latency(limits, count, row_bytes);
 
         args->to[p] = (spmm_push_reader_t){
             .begin          = source->ptr[p],
@@ -116,11 +116,11 @@ static void name_readers(const spmm_push_limits_t *limits, const spmm_exchange_s
             .first          = first[rank],
             .rank           = rank,
             .first_block    = args->n_blocks,
-            .n_blocks       = quick ? low_latency_blocks(count, row_bytes, source->n_peers)
-                                    : large_blocks(count, large, row_bytes, most),
+            .n_blocks       = fast ? low_latency_blocks(count, row_bytes, source->n_peers)
+                                   : large_blocks(count, large, row_bytes, most),
             .first_word     = words,
-            .is_low_latency = quick};
-        words += quick ? 0 : args->to[p].n_blocks;
+            .is_low_latency = fast};
+        words += fast ? 0 : args->to[p].n_blocks;
         args->n_blocks += args->to[p].n_blocks;
     }
 }

@@ -25,7 +25,7 @@ typedef struct {
     spmm_push_state_t       *words;  /**< device, owned, as is the next */
     int32_t                 *row;    /**< device [send rows]: halo->send_row */
     uint32_t                 told;   /**< exchanges that say when they are over */
-    /** [rank] first row for this rank among those of another: its send_rows, its halo */
+    /** [rank] first row for this rank among the send rows, and the ghost rows, of another */
     int64_t first_send_row[SPMM_PEER_RANKS], first_halo[SPMM_PEER_RANKS];
 } push_t;
 
@@ -253,7 +253,8 @@ static bool push_lets_begin(const void *state)
     return !is_alone(state) && spmmi_cuda_push_lets_begin(&lets) == cudaSuccess && lets;
 }
 
-/* The stream itself keeps the order.  Low-latency rows are where they belong. */
+/* The stream itself keeps the order.  Low-latency rows are in the target already; the others are
+ * copied there from the window. */
 static spmm_status_t push_end(void *state, const spmm_exchange_t *exchange, spmm_stream_t stream)
 {
     const push_t              *t      = state;

@@ -736,7 +736,7 @@ spmm_status_t spmmi_assemble_bag(spmm_env_t *env, int64_t rows, int64_t cols, sp
 }
 
 /* The list as the one piece of a bag. */
-static spmm_status_t own(spmm_env_t *env, spmm_entries_t *list, spmm_bag_t *bag)
+static spmm_status_t wrap_list(spmm_env_t *env, spmm_entries_t *list, spmm_bag_t *bag)
 {
     const spmm_piece_t piece = {
         .data = list->entry, .block = list->entry, .count = list->count, .capacity = list->count};
@@ -755,7 +755,7 @@ spmm_status_t spmmi_assemble(spmm_env_t *env, int64_t rows, int64_t cols, spmm_e
     spmm_status_t status = check_input(env, rows, cols, list, type);
 
     if (status == SPMM_OK) {
-        status = own(env, list, &bag);
+        status = wrap_list(env, list, &bag);
     }
     status = spmmi_agree(env, status);
     if (status == SPMM_OK) {

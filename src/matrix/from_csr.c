@@ -258,7 +258,7 @@ spmm_status_t spmmi_matrix_from_csr(spmm_env_t *env, int64_t n_rows, int64_t n_c
     return SPMM_OK;
 }
 
-/* Column-vector-sparse and block-sparse input, transposed into rows. */
+/* Column-vector-sparse and block-sparse input, converted to rows. */
 
 /** The rows that blocks stand for. */
 typedef struct {

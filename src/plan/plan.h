@@ -2,15 +2,13 @@
 /** @file plan.h
  *  The plan, as its own layer sees it: what was asked for, and one part for each task.
  *
- *      create.c, options.c   the steps of making a plan
- *      execute.c             the way of one product; capture.c, marks.c
- *      block/                entries of this rank: dealt to blocks, ordered, made into formats
- *      product/              what schedules are made of: passes over C, exchanges, their buffers
- *      schedule/             the schedules
- *      choose/               which of them runs, and in how many chunks
- *      values/               new values of A
- *      report/               statistics, timeline, explanation
- *      sddmm/                a plan of its own, on blocks and exchange of this one
+ *      create/      the steps of making a plan: options, exchange, buffers, choice of a schedule
+ *      blocks/      entries of this rank: dealt to blocks, ordered, made into formats
+ *      run/         the way of one product: schedules, passes over C, exchanges, captures
+ *      update/      new values of A
+ *      report/      statistics, timeline, explanation
+ *      sddmm/       a plan of its own, on the blocks and the exchange of this one
+ *      attention/   likewise
  */
 #ifndef SPMM_PLAN_PLAN_H
 #define SPMM_PLAN_PLAN_H
@@ -48,7 +46,7 @@ struct spmm_plan {
     /* What was asked for, resolved: constant once options.c has filled it. */
     int64_t        n;         /**< most columns, times b_parts */
     int            b_parts;   /**< 2: A is real, B and C are complex and row-major, which are real
-                                 blocks of twice the columns; else 1 */
+                                   blocks of twice the columns; else 1 */
     spmm_op_t      op;        /**< N or T */
     bool           conjugate; /**< op H: T with the values of A conjugated */
     spmm_layout_t  layout;
@@ -82,7 +80,7 @@ struct spmm_plan {
 
     spmm_captures_t  *captures;     /**< owned; NULL: executes are not captured */
     const char       *captures_why; /**< though asked for; the end of a sentence, static; NULL: not
-                                        asked */
+                                         asked */
     spmm_plan_stats_t stats;        /**< all but the times */
 };
 
@@ -121,9 +119,9 @@ static inline spmm_problem_t spmmi_plan_problem(const spmm_plan_t *plan, spmm_ty
                             .shares        = plan->env->size > 1};
 }
 
-/** Type of C as blocks of @p blocks write it.  Where others write the same rows before or after
- *  them, what a block writes is a partial sum: 16 bits would round it, and FP16 may not hold it
- *  where the whole sum is finite. */
+/** Type of C as a block writes it; @p merged: the merged block.  Where two blocks write the same
+ *  rows, each writes a partial sum.  16 bits would round it, and FP16 may not hold it where the
+ *  whole sum is finite. */
 static inline spmm_type_t spmmi_plan_sum_type(const spmm_plan_t *plan, bool merged)
 {
     const bool whole = plan->exchange.alone || merged;

@@ -64,7 +64,7 @@ TRANSFER(MPI_Comm_rank, c, (MPI_Comm c, int *rank), (c, rank))
 TRANSFER(MPI_Comm_size, c, (MPI_Comm c, int *size), (c, size))
 TRANSFER(MPI_Comm_set_errhandler, c, (MPI_Comm c, MPI_Errhandler h), (c, h))
 TRANSFER(MPI_Get_processor_name, MPI_COMM_NULL, (char *name, int *length), (name, length))
-/* A copy of @p bytes at @p a with one bit of an exponent transposed, never freed; @p a itself where
+/* A copy of @p bytes at @p a with one bit of an exponent flipped, never freed; @p a itself where
  * there is no memory. */
 static const void *other_row(const void *a, int bytes)
 {

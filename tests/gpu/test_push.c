@@ -148,10 +148,9 @@ static void test_waits(void **state)
     ctx->shared.push.waits = 0;
 }
 
-/* Products in line, of blocks that do not wait on the device themselves: the off-diagonal block
- * sees what an exchange brings that ends long after the diagonal block.  With @p full rows the sums
- * of a window of the diagonal block are those of a second kernel, which the exchange has no part
- * in. */
+/* Products in line, of blocks that do not wait on the device themselves.  The off-diagonal block
+ * sees what an exchange brings that ends long after the diagonal block.  With @p full rows a second
+ * kernel, which the exchange has no part in, sums up a window of the diagonal block. */
 static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t full)
 {
     const size_t        one  = (size_t)rows * LD * sizeof(float);

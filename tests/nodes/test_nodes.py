@@ -87,15 +87,15 @@ class Good(Case):
         for transport in transports:
             if not transport.startswith("mpi"):
                 continue  # GPUs are not divided among these nodes
-            for partition, op, levels in (("metis", "t", "node"), ("ptscotch", "t", "flat"),
+            for partition, op, exchange in (("metis", "t", "node"), ("ptscotch", "t", "flat"),
                                           ("ptscotch", "n", "node")):
-                with self.subTest(transport=transport, partition=partition, levels=levels):
+                with self.subTest(transport=transport, partition=partition, exchange=exchange):
                     text = self.run_driver(
                         "--matrix", BIPS, "--transport", transport, "--partition", partition,
-                        "--op", op, "--tuning", f"exchange={levels}", "--iterations", "2",
+                        "--op", op, "--tuning", f"exchange={exchange}", "--iterations", "2",
                         "--verify", "--device", "cpu")
                     self.assertIn(": passed", text)
-                    self.assertIn(f", exchange {levels}\n", text)
+                    self.assertIn(f", exchange {exchange}\n", text)
 
     def run_program(self, name, test, seconds=180, **shape):
         """A test of tests/dist, which compares with FP64 references of its own."""
@@ -121,18 +121,18 @@ class Good(Case):
 
     @unittest.skipUnless("SPMM_NODES_ALL" in os.environ, "scripts/nightly.sh sets SPMM_NODES_ALL")
     def test_all_shapes(self):
-        """1 to 4 nodes of 1 to 4 ranks: ops, types, layouts, partitions and levels in turn."""
+        """1 to 4 nodes of 1 to 4 ranks: ops, types, layouts, partitions and exchange in turn."""
         choices = itertools.product(("n", "t", "h"), ("64f", "32f", "64c"), ("row", "col"),
                                     ("metis", "ptscotch", "block"), ("1", "2"))
         mixed = random.Random(1).sample(list(choices), 32)
         shapes = itertools.product(range(1, 5), range(1, 5), range(2))
         for (count, ranks, _), (op, kind, layout, partition, chunks) in zip(shapes, mixed):
-            levels = "node" if count > 1 and ranks > 1 else "flat"
+            exchange = "node" if count > 1 and ranks > 1 else "flat"
             with self.subTest(count=count, ranks=ranks, op=op, kind=kind, layout=layout,
                               partition=partition, chunks=chunks):
                 self.assertIn(": passed", self.run_driver(
                     "--matrix", BIPS, "--op", op, "--type", kind, "--layout", layout,
-                    "--partition", partition, "--tuning", f"chunks={chunks},exchange={levels}",
+                    "--partition", partition, "--tuning", f"chunks={chunks},exchange={exchange}",
                     "--iterations", "2", "--verify", "--device", "cpu", count=count, ranks=ranks))
 
     def test_slow_network(self):

@@ -22,7 +22,7 @@ typedef struct {
     int64_t  n_own;                                              /**< rows of B */
     char    *window, *source, *target;                           /**< device, as is all below */
     char    *versions, *results;                                 /**< [batch] of them */
-    int32_t *send_row;                                           /**< of each send_rows row */
+    int32_t *send_row;                                           /**< local row of each send row */
     void    *state;
     uint32_t           *failed;
     spmm_peer_report_t *report; /**< pinned */
@@ -31,17 +31,17 @@ typedef struct {
 typedef struct {
     const ranks_machine_t *machine;
     const spmm_device_t   *device;
-    bool     ahead;  /**< all rounds go forward, in units of 8 bytes, quick where they can be */
-    bool     shared; /**< few blocks, and no rows quick, in most rounds: blocks send
-                     tiles of many readers */
-    uint64_t seed;
-    int      n_ranks, batch;
-    int64_t  most_bytes; /**< of the rows of a rank in a round */
-    int64_t  most_rows;  /**< that a rank sends or receives */
-    size_t   max_row_bytes;
-    size_t   source_bytes, target_bytes; /**< of one round, on any rank */
-    size_t   head;                       /**< bytes of a window before its rows */
-    spmm_push_limits_t limits;           /**< of one round */
+    bool ahead;  /**< all rounds go forward, in units of 8 bytes, low-latency where they can be */
+    bool shared; /**< few blocks, and no rows quick, in most rounds: blocks send
+                      tiles of many readers */
+    uint64_t           seed;
+    int                n_ranks, batch;
+    int64_t            most_bytes; /**< of the rows of a rank in a round */
+    int64_t            most_rows;  /**< that a rank sends or receives */
+    size_t             max_row_bytes;
+    size_t             source_bytes, target_bytes; /**< of one round, on any rank */
+    size_t             head;                       /**< bytes of a window before its rows */
+    spmm_push_limits_t limits;                     /**< of one round */
     ranks_rank_t       rank[RANKS_MOST];
 } ranks_case_t;
 

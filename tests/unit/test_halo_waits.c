@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_halo_waits.c  Which products have an off-diagonal block that waits itself for its
- *  rows, and which are in line: on a plan of nothing but what the answer is made of. */
+ *  rows, and which are in line.  The plan has nothing but what the answer is made of. */
 
 #include <math.h>
 

@@ -184,7 +184,7 @@ static void test_push_window(void **state)
 }
 
 /* Quick or not, no rows are nobody's to wait for. */
-static void test_quick(void **state)
+static void test_low_latency(void **state)
 {
     assert_true(spmmi_push_is_low_latency(&limits, 0, 6));
     assert_false(spmmi_push_is_low_latency(&limits, 1, 6));
@@ -196,4 +196,4 @@ static void test_quick(void **state)
     assert_false(spmmi_push_is_low_latency(&limits, INT64_C(1) << 40, 8));
 }
 
-SPMM_TESTS(test_push, test_push_window, test_quick);
+SPMM_TESTS(test_push, test_push_window, test_low_latency);

@@ -3,15 +3,15 @@
  *  The part of a thread block in one exchange: every rank picks the rows that others need out of
  *  its own memory and writes them into theirs over NVLink.
  *
- *  Few bytes for a rank are quick (as in NCCL's LL protocol): each 4 bytes travel in a word with
- *  the number of the exchange, so that they need one trip, to a place that the reader unpacks
- *  them from. There are two such places in turn: that of exchange e is free once the reader has
- *  begun e - 1. More bytes go straight to where the reader wants them, once it has said where,
- *  and a word after them says that they are there.
+ *  Few bytes for a rank take the low-latency path, as in NCCL's LL protocol: each 4 bytes travel in
+ *  a word with the number of the exchange.  So they need one trip, to a place that the reader
+ *  unpacks them from.  There are two such places in turn: that of exchange e is free once the
+ *  reader has begun e - 1.  More bytes go straight to where the reader wants them, once it has said
+ *  where, and a word after them says that they are there.
  *
- *  Each rank announces to its peers, as the exchange begins, which rows it is about. Who gets
- *  others, or would send others to a reader's buffer, gives up; what the quick ones of them have
- *  overwritten by then is the target alone.
+ *  Each rank announces to its peers, as the exchange begins, which rows it is about.  Who gets
+ *  others, or would send others to a reader's buffer, gives up.  Low-latency rows among these have
+ *  overwritten nothing but the target by then.
  *
  *  Nothing of the sender is read once its kernel has ended: it may change then.
  */
@@ -192,10 +192,11 @@ __device__ __forceinline__ int unit_of(const Source &source, int64_t row_bytes, 
     return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 2;
 }
 
-/* How push.cu sends rows that are not quick.  They are cut into tiles, of which a warp sends
- * one at a time: first those of one reader, shared out by the readers' shares of the rows, so
- * that all links are busy from the start, then those of any that has some left, so that all
- * links end at a time. Each block tells each reader how many tiles of it the block has sent.
+/* How push.cu sends all but low-latency rows.  They are cut into tiles, of which a warp sends one
+ * at a time.  First come those of one reader: warps are shared out by the readers' shares of the
+ * rows, so that all links are busy from the start.  Then come those of any reader that has some
+ * left, so that all links end at a time.  Each block tells each reader how many of its tiles it has
+ * sent.
  *
  * Nobody waits for a reader that is late but the blocks that begin with it. */
 
@@ -424,7 +425,7 @@ __device__ void send(const spmm_push_args_t &a, int home, int b, uint32_t number
 namespace
 {
 
-constexpr int kUnits = 8; /* quick units of a thread on their way at a time */
+constexpr int kUnits = 8; /* low-latency units of a thread on their way at a time */
 
 /* Where in the window of a reader low-latency rows of rank @p rank lie: two words for each unit. */
 __device__ __forceinline__ uint64_t *low_latency_of(const spmm_push_args_t &a, char *window,

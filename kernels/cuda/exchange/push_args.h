@@ -51,10 +51,10 @@ typedef struct {
     int64_t count;
     int64_t first; /**< row of its target that is the first */
     int32_t rank;
-    /** thread blocks that send them, at least 1; of rows that are not quick, until these are
+    /** thread blocks that send them, at least 1; of other than low-latency rows until these are
      *  done: then they help those of other readers */
     int32_t first_block, n_blocks;
-    int32_t first_word; /**< of these blocks: where in slots they tell; not of quick ones */
+    int32_t first_word; /**< of these blocks: where in slots they tell; not if low-latency */
     int32_t is_low_latency;
 } spmm_push_reader_t;
 
@@ -62,8 +62,7 @@ typedef struct {
 typedef struct {
     int64_t begin, count; /**< target rows */
     int32_t rank;
-    int32_t first_block,
-        n_blocks; /**< that unpack low-latency rows; 0 blocks: they are not quick */
+    int32_t first_block, n_blocks; /**< that unpack low-latency rows; 0 blocks: other rows come */
 } spmm_push_owner_t;
 
 /** Block 0 tells the others and waits, the next ones send, those from first_unpacker on unpack.
@@ -79,10 +78,10 @@ typedef struct {
     int32_t            rank;
     int32_t            first_unpacker, n_blocks;
     char              *own;                /**< our window */
-    int64_t            low_latency_offset; /**< of the room for low-latency rows, 2 x ranks x 2
-                                     SPMM_PUSH_LOW_LATENCY bytes */
+    int64_t            low_latency_offset; /**< of the room for low-latency rows, 2 x ranks x 2 x
+                                                SPMM_PUSH_LOW_LATENCY bytes */
     int32_t            n_ranks;
-    /** rows of large exchanges are to come to our window there; quick ones to target */
+    /** rows of large exchanges are to come to our window there; low-latency rows to target */
     uint64_t       offset;
     char          *target;
     const char    *source;     /**< rows, ld bytes apart: those of the list, or packed */
@@ -91,8 +90,8 @@ typedef struct {
     int64_t        row_bytes;  /**< a multiple of 2 */
     uint32_t       step;       /**< as in spmm_exchange_t */
     uint32_t       over;       /**< what state->over becomes once the rows of this rank have
-                                   arrived, and those that others take been read; also where the
-                                   exchange gives up */
+                                    arrived, and those that others take been read; also where the
+                                    exchange gives up */
     int32_t        tells_over; /**< else it stays */
 
     spmm_push_state_t *state;

@@ -134,7 +134,7 @@ static void release_work(spmm_cusparse_t *f)
 }
 
 /* With room for ALG3 where C has 16 bits: its rows may begin so that no other algorithm will do. */
-static spmm_status_t own(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, size_t bytes)
+static spmm_status_t set_algorithm(spmm_cusparse_t *f, cusparseSpMMAlg_t algorithm, size_t bytes)
 {
     size_t alone = 0;
 
@@ -292,7 +292,7 @@ static spmm_status_t measure(spmm_cusparse_t *f, trial_t *trial, double best, do
 static spmm_status_t try_algorithm(spmm_cusparse_t *f, trial_t *trial, cusparseSpMMAlg_t algorithm,
                                    size_t bytes, double best, double *seconds)
 {
-    spmm_status_t status = own(f, algorithm, bytes);
+    spmm_status_t status = set_algorithm(f, algorithm, bytes);
 
     if (status == SPMM_OK) {
         status = measure(f, trial, best, seconds);
@@ -381,7 +381,7 @@ static spmm_status_t take_variant(spmm_cusparse_t *f)
                           "cuSPARSE does not take its algorithm %d here: %s", (int)list[k],
                           cusparseGetErrorString(code));
     }
-    SPMM_TRY(own(f, list[k], both && careful > bytes ? careful : bytes));
+    SPMM_TRY(set_algorithm(f, list[k], both && careful > bytes ? careful : bytes));
     f->careful = both ? list[0] : list[k];
     return load_code(f);
 }
@@ -413,7 +413,8 @@ spmm_status_t spmmi_cusparse_tune(spmm_cusparse_t *f)
     careful = careful < 0 ? best : careful;
     spmmi_log(f->device->env, "cusparse: algorithm %d of %d candidates, %.3g s", (int)list[best],
               usable, seconds[best]);
-    SPMM_TRY(own(f, list[best], bytes[best] > bytes[careful] ? bytes[best] : bytes[careful]));
+    SPMM_TRY(
+        set_algorithm(f, list[best], bytes[best] > bytes[careful] ? bytes[best] : bytes[careful]));
     f->careful = list[careful];
     return load_code(f);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file engine.c
- *  Strips of rows on the CUDA cores of a GPU, for column-major blocks: rows of B that a strip uses
+ *  Strips of rows on the CUDA cores of a GPU, for column-major blocks.  Rows of B that a strip uses
  *  are transposed in shared memory, so neither B nor C is copied.
  */
 #include <math.h>

@@ -34,14 +34,14 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
            cost <= saved; /* NaN: not measured */
 }
 
-/* May the best be measured, though no candidate is within the budget?  It may prove so slow that
- * one is. */
+/* May the best be measured, though no other candidate is within the budget?  It may prove so slow
+ * that one is. */
 static bool may_doubt(const spmm_tuning_t *t)
 {
     return spmmi_now() - t->start + best_seconds(t) <= t->budget_s;
 }
 
-/* Room for B and C, and the time of the best.  *goes_on: measured, there may be candidates. */
+/* Room for B and C, and the time of the best.  *goes_on: measured, others may be tried. */
 static spmm_status_t measure_best(spmm_tuning_t *t, bool *goes_on)
 {
     spmm_status_t status;
@@ -156,9 +156,8 @@ static spmm_status_t try_algorithms(spmm_tuning_t *t, spmm_candidate_t *c, int f
     return status;
 }
 
-/* Candidates of the best, by predicted time, as far as the budget goes, or what they are to
- * save. */
-static spmm_status_t try_candidates(spmm_tuning_t *t)
+/* The other candidates, by predicted time, as far as the budget goes, or what they are to save. */
+static spmm_status_t try_others(spmm_tuning_t *t)
 {
     bool goes_on  = true;
     int  measured = 1;
@@ -166,7 +165,7 @@ static spmm_status_t try_candidates(spmm_tuning_t *t)
     for (int rank = t->at + 1; rank < t->n; rank++) {
         spmm_candidate_t *c = t->order[rank];
 
-        if (!spmmi_tuning_is_candidate(t, c, spmmi_tuning_is_due(t, c) ? 0 : measured) ||
+        if (!spmmi_tuning_is_worth_trying(t, c, spmmi_tuning_is_due(t, c) ? 0 : measured) ||
             !spmmi_tuning_fits(t, c)) {
             continue;
         }
@@ -186,8 +185,8 @@ static spmm_status_t try_candidates(spmm_tuning_t *t)
     return SPMM_OK;
 }
 
-/* The other variants of @p c, as far as the budget goes; of the baseline those that are not tried
- * where it was a candidate: it has been built first. */
+/* The other variants of @p c, as far as the budget goes.  A baseline that was built first has had
+ * one algorithm measured: here come the rest. */
 static spmm_status_t try_variants_of(spmm_tuning_t *t, spmm_candidate_t *c)
 {
     const int n       = spmmi_tuning_variants(t, c);
@@ -233,7 +232,7 @@ static spmm_status_t try_variants(spmm_tuning_t *t)
 {
     bool done[SPMM_MOST_ENGINES] = {false};
 
-    for (int rank = t->at + 1; rank < t->n; rank++) { /* its algorithms have been candidates */
+    for (int rank = t->at + 1; rank < t->n; rank++) { /* its algorithms have been tried */
         done[rank] = t->order[rank]->engine->baseline;
     }
     for (int rank = next_to_variant(t, done); rank >= 0; rank = next_to_variant(t, done)) {
@@ -255,7 +254,7 @@ static spmm_status_t tune(spmm_tuning_t *t)
         }
         from     = t->at + 1;
         t->start = spmmi_now();
-        SPMM_TRY(try_candidates(t)); /* without a best one where that could be built, but not run */
+        SPMM_TRY(try_others(t)); /* without a best one where that could be built, but not run */
         SPMM_TRY(try_variants(t));
     }
     return SPMM_OK;

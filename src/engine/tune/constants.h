@@ -8,8 +8,7 @@
 
 /** Of the time of the products to come, for measuring: the error of a choice by prediction. */
 #define SPMM_TUNE_SHARE 0.05
-/** Near candidates may take so many times as much: later plans remember which was the faster
- *  one. */
+/** Measuring near candidates may take so many times as much: later plans remember the faster. */
 #define SPMM_NEAR_SHARES 5.0
 /** Times the best predicted: such candidates are near, faster as often as not. */
 #define SPMM_NEAR 1.1
@@ -18,15 +17,15 @@
 /** Times the least predicted: slower engines are not measured. */
 #define SPMM_WORTH_TRYING 1.6
 /** The same where the baseline's model errs most: the plan should never be slower. */
-#define SPMM_YARDSTICK_WORTH_TRYING 2.0
+#define SPMM_BASELINE_WORTH_TRYING 2.0
 /** Times the least predicted: slower numbers of chunks are not measured. */
 #define SPMM_CHUNKS_WORTH_TRYING 1.5
 /** Of the time, or pairs, of rows as they are: less gain is within what measuring scatters by. */
 #define SPMM_MEASURABLE 0.98
 /** Of a predicted time: less gain is within the error of models, and the usual way stays. */
 #define SPMM_CLEAR 0.95
-/** The same where models leave out a cost: waits of a node-aware exchange, hits in caches that
- *  orders lose. */
+/** The same where models leave out a cost: waits of a node-aware exchange, cache hits that an order
+ *  of rows loses. */
 #define SPMM_CLEAR_AT_A_COST 0.9
 /** Of the pairs of rows as they are: an order that leaves more is not looked into further. */
 #define SPMM_ORDER_PROMISING 0.7

@@ -140,9 +140,9 @@ static bool is_doubted(const spmm_tuning_t *t, const spmm_candidate_t *c)
                                    spmmi_is_complex(t->problem.ab_type));
 }
 
-bool spmmi_tuning_is_candidate(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
+bool spmmi_tuning_is_worth_trying(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
 {
-    const double most = is_doubted(t, c) ? SPMM_YARDSTICK_WORTH_TRYING : SPMM_WORTH_TRYING;
+    const double most = is_doubted(t, c) ? SPMM_BASELINE_WORTH_TRYING : SPMM_WORTH_TRYING;
 
     return (c->engine->baseline || tried < MOST_TRIED) &&
            c->predicted_s <= most * t->order[0]->predicted_s;

@@ -49,8 +49,8 @@ void          spmmi_tuning_drop_best(spmm_tuning_t *t);
 double spmmi_tuning_csr_bytes(const spmm_tuning_t *t);
 /** Seconds that the format of @p c may take to build, beside the baseline's own trials. */
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c);
-/** Is @p c predicted to be near enough to the best, @p tried being in work beside the baseline? */
-bool spmmi_tuning_is_candidate(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
+/** Is @p c predicted near enough to the best, with @p tried others tried besides the baseline? */
+bool spmmi_tuning_is_worth_trying(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried);
 /** Must @p c be measured, whatever it takes?  So many products are to come that the plan must not
  *  be slower than the baseline, nor than the dense product. */
 bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c);

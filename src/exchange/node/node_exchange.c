@@ -8,7 +8,7 @@
 #include "spmm_dist/context.h"
 
 /** The three exchanges. */
-enum { SPMM_COLLECT, SPMM_CROSS, SPMM_DEAL, SPMM_LEVELS_PARTS };
+enum { SPMM_COLLECT, SPMM_CROSS, SPMM_DEAL, SPMM_NODE_PARTS };
 
 /** Copies between parts of the room: lists of places, on the device. */
 typedef struct {
@@ -31,7 +31,7 @@ struct spmm_node_exchange {
     int64_t                     n_halo;
     spmm_node_exchange_lists_t  lists;
     spmm_halo_t                 flat; /**< sent rows of the halo plan, taken by take_send_rows() */
-    void                       *state[SPMM_LEVELS_PARTS];
+    void                       *state[SPMM_NODE_PARTS];
     void                       *room; /**< device [lists.room rows x row_bytes], owned */
 
     /* Forward: TO_CROSS, TO_DEAL, ghost rows.  Back: DEALT and OWN of the ghost rows, the first
@@ -42,11 +42,11 @@ struct spmm_node_exchange {
     bool                      failed; /**< a part failed: no exchange may follow */
 };
 
-static const spmm_halo_t *node_part(const spmm_node_exchange_t *l, int part)
+static const spmm_halo_t *node_part(const spmm_node_exchange_t *e, int part)
 {
-    return part == SPMM_COLLECT ? &l->lists.collect
-           : part == SPMM_CROSS ? &l->lists.cross
-                                : &l->lists.deal;
+    return part == SPMM_COLLECT ? &e->lists.collect
+           : part == SPMM_CROSS ? &e->lists.cross
+                                : &e->lists.deal;
 }
 
 bool spmmi_node_exchange_supports(const spmm_env_t *env, const spmm_transport_ops_t *transport,
@@ -71,95 +71,95 @@ static void drop(const spmm_device_t *device, spmm_node_exchange_list_t *list)
     *list = (spmm_node_exchange_list_t){.row = NULL};
 }
 
-void spmmi_node_exchange_destroy(spmm_node_exchange_t *l)
+void spmmi_node_exchange_destroy(spmm_node_exchange_t *e)
 {
     const spmm_device_t *device;
 
-    if (l == NULL) {
+    if (e == NULL) {
         return;
     }
-    device = l->shared->device;
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        if (l->state[part] != NULL) {
-            l->transport->destroy(l->state[part]);
+    device = e->shared->device;
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
+        if (e->state[part] != NULL) {
+            e->transport->destroy(e->state[part]);
         }
     }
-    if (!l->shared->env->unfinished) { /* MPI may come back to it */
-        device->ops->release(device, l->room);
+    if (!e->shared->env->unfinished) { /* MPI may come back to it */
+        device->ops->release(device, e->room);
     }
-    drop(device, &l->to_cross);
-    drop(device, &l->to_deal);
-    drop(device, &l->to_halo);
-    drop(device, &l->dealt);
-    drop(device, &l->own);
-    drop(device, &l->crossed);
-    drop(device, &l->self);
-    drop(device, &l->direct);
-    drop(device, &l->collected);
-    device->ops->release(device, l->sums.row);
-    device->ops->release(device, l->sums.ptr);
-    device->ops->release(device, l->sums.pos);
-    spmmi_node_exchange_lists_free(&l->lists);
-    spmmi_halo_free(&l->flat);
-    spmmi_free(l);
+    drop(device, &e->to_cross);
+    drop(device, &e->to_deal);
+    drop(device, &e->to_halo);
+    drop(device, &e->dealt);
+    drop(device, &e->own);
+    drop(device, &e->crossed);
+    drop(device, &e->self);
+    drop(device, &e->direct);
+    drop(device, &e->collected);
+    device->ops->release(device, e->sums.row);
+    device->ops->release(device, e->sums.ptr);
+    device->ops->release(device, e->sums.pos);
+    spmmi_node_exchange_lists_free(&e->lists);
+    spmmi_halo_free(&e->flat);
+    spmmi_free(e);
 }
 
 spmm_status_t spmmi_node_exchange_create(spmm_transport_shared_t         *shared,
                                          const spmm_transport_ops_t      *transport,
                                          const spmm_node_exchange_need_t *need,
-                                         spmm_node_exchange_t           **e)
+                                         spmm_node_exchange_t           **made)
 {
     spmm_env_t           *env    = shared->env;
     spmm_status_t         status = SPMM_OK;
-    spmm_node_exchange_t *l;
+    spmm_node_exchange_t *e;
 
-    if (SPMM_NEW_ZERO(l, 1) == NULL) {
-        status = spmmi_fail_memory(&env->err, 1, sizeof *l, "an exchange in a node-aware exchange");
+    if (SPMM_NEW_ZERO(e, 1) == NULL) {
+        status = spmmi_fail_memory(&env->err, 1, sizeof *e, "a node-aware exchange");
     }
     status = spmmi_agree(env, status);
     if (status != SPMM_OK) {
-        spmmi_free(l);
+        spmmi_free(e);
         return status;
     }
-    *l     = (spmm_node_exchange_t){.shared    = shared,
+    *e     = (spmm_node_exchange_t){.shared    = shared,
                                     .transport = transport,
                                     .direction = need->direction,
                                     .type      = need->type,
                                     .row_bytes = need->row_bytes,
                                     .n_halo    = spmmi_halo_recv_rows(need->flat)};
-    status = spmmi_node_exchange_lists_create(env, need->flat, need->offset, need->need, &l->lists);
+    status = spmmi_node_exchange_lists_create(env, need->flat, need->offset, need->need, &e->lists);
     if (status != SPMM_OK) {
-        spmmi_node_exchange_destroy(l);
+        spmmi_node_exchange_destroy(e);
         return status;
     }
-    *e = l;
+    *made = e;
     return SPMM_OK;
 }
 
-static spmm_status_t upload(const spmm_node_exchange_t *l, const int32_t *host, int64_t count,
+static spmm_status_t upload(const spmm_node_exchange_t *e, const int32_t *host, int64_t count,
                             int32_t **row)
 {
     void *device = NULL;
 
-    SPMM_TRY(spmmi_device_upload(l->shared->device, host, (size_t)count * sizeof *host, &device));
+    SPMM_TRY(spmmi_device_upload(e->shared->device, host, (size_t)count * sizeof *host, &device));
     *row = device;
     return SPMM_OK;
 }
 
-static spmm_status_t upload_list(const spmm_node_exchange_t *l, const int32_t *host, int64_t count,
+static spmm_status_t upload_list(const spmm_node_exchange_t *e, const int32_t *host, int64_t count,
                                  spmm_node_exchange_list_t *list)
 {
     list->count = count;
-    return count == 0 ? SPMM_OK : upload(l, host, count, &list->row);
+    return count == 0 ? SPMM_OK : upload(e, host, count, &list->row);
 }
 
-static spmm_status_t upload_forward(spmm_node_exchange_t *l)
+static spmm_status_t upload_forward(spmm_node_exchange_t *e)
 {
-    const spmm_node_exchange_lists_t *s = &l->lists;
+    const spmm_node_exchange_lists_t *s = &e->lists;
 
-    SPMM_TRY(upload_list(l, s->to_cross, spmmi_room_rows(s, SPMM_ROOM_TO_CROSS), &l->to_cross));
-    SPMM_TRY(upload_list(l, s->to_deal, spmmi_room_rows(s, SPMM_ROOM_TO_DEAL), &l->to_deal));
-    return upload_list(l, s->to_halo, l->n_halo, &l->to_halo);
+    SPMM_TRY(upload_list(e, s->to_cross, spmmi_room_rows(s, SPMM_ROOM_TO_CROSS), &e->to_cross));
+    SPMM_TRY(upload_list(e, s->to_deal, spmmi_room_rows(s, SPMM_ROOM_TO_DEAL), &e->to_deal));
+    return upload_list(e, s->to_halo, e->n_halo, &e->to_halo);
 }
 
 /* The way back of a list: place[from[k] - first of part] = base + k, for those of the part. */
@@ -174,20 +174,20 @@ static void invert(const spmm_node_exchange_lists_t *s, const int32_t *from, int
 }
 
 /* Invert and upload.  @p place is scratch */
-static spmm_status_t turn(const spmm_node_exchange_t *l, const int32_t *from, int64_t count,
-                          int64_t base, spmm_room_part_t part, int32_t *place,
-                          spmm_node_exchange_list_t *list)
+static spmm_status_t upload_inverse(const spmm_node_exchange_t *e, const int32_t *from,
+                                    int64_t count, int64_t base, spmm_room_part_t part,
+                                    int32_t *place, spmm_node_exchange_list_t *list)
 {
-    invert(&l->lists, from, count, base, part, place);
-    return upload_list(l, place, spmmi_room_rows(&l->lists, part), list);
+    invert(&e->lists, from, count, base, part, place);
+    return upload_list(e, place, spmmi_room_rows(&e->lists, part), list);
 }
 
 /* The addends of each row that goes back across: places in TO_DEAL, by rank, and then in OWN, whose
  * ghost rows go to @p own.  The first is copied, the others are added.  @p scratch [4 * crossed
  * rows + addends + 2] */
-static spmm_status_t upload_sums(spmm_node_exchange_t *l, int32_t *own, int32_t *scratch)
+static spmm_status_t upload_sums(spmm_node_exchange_t *e, int32_t *own, int32_t *scratch)
 {
-    const spmm_node_exchange_lists_t *s       = &l->lists;
+    const spmm_node_exchange_lists_t *s       = &e->lists;
     const int64_t                     n       = spmmi_room_rows(s, SPMM_ROOM_CROSSED);
     const int64_t                     n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
     const int64_t                     crossed = s->room[SPMM_ROOM_CROSSED];
@@ -199,7 +199,7 @@ static spmm_status_t upload_sums(spmm_node_exchange_t *l, int32_t *own, int32_t 
         first[j] = -1;
         more[j]  = 0;
     }
-    for (int64_t k = 0; k < n_deal + l->n_halo; k++) { /* count */
+    for (int64_t k = 0; k < n_deal + e->n_halo; k++) { /* count */
         const int64_t j = (k < n_deal ? s->to_deal[k] : s->to_halo[k - n_deal]) - crossed;
 
         if (j < 0 || j >= n) {
@@ -226,7 +226,7 @@ static spmm_status_t upload_sums(spmm_node_exchange_t *l, int32_t *own, int32_t 
         }
     }
     n_own = 0;
-    for (int64_t k = 0; k < n_deal + l->n_halo; k++) {
+    for (int64_t k = 0; k < n_deal + e->n_halo; k++) {
         const int64_t j = (k < n_deal ? s->to_deal[k] : s->to_halo[k - n_deal]) - crossed;
         int32_t       at;
 
@@ -240,87 +240,88 @@ static spmm_status_t upload_sums(spmm_node_exchange_t *l, int32_t *own, int32_t 
             n_pos++;
         }
     }
-    l->sums.n_rows = n_rows;
-    SPMM_TRY(upload_list(l, own, n_own, &l->own));
-    SPMM_TRY(upload_list(l, first, n, &l->crossed));
+    e->sums.n_rows = n_rows;
+    SPMM_TRY(upload_list(e, own, n_own, &e->own));
+    SPMM_TRY(upload_list(e, first, n, &e->crossed));
     if (n_rows == 0) {
         return SPMM_OK;
     }
-    SPMM_TRY(upload(l, row, n_rows, &l->sums.row));
-    SPMM_TRY(upload(l, ptr, n_rows + 1, &l->sums.ptr));
-    return upload(l, pos, n_pos, &l->sums.pos);
+    SPMM_TRY(upload(e, row, n_rows, &e->sums.row));
+    SPMM_TRY(upload(e, ptr, n_rows + 1, &e->sums.ptr));
+    return upload(e, pos, n_pos, &e->sums.pos);
 }
 
-static spmm_status_t upload_back(spmm_node_exchange_t *l)
+static spmm_status_t upload_back(spmm_node_exchange_t *e)
 {
-    const spmm_node_exchange_lists_t *s       = &l->lists;
+    const spmm_node_exchange_lists_t *s       = &e->lists;
     const int64_t                     n_cross = spmmi_room_rows(s, SPMM_ROOM_TO_CROSS);
     const int64_t                     n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
     const int64_t cross = s->room[SPMM_ROOM_TO_CROSS], deal = s->room[SPMM_ROOM_TO_DEAL];
     int32_t      *own = NULL, *scratch = NULL;
     spmm_status_t status = SPMM_OK;
 
-    SPMM_NEW(own, l->n_halo);
+    SPMM_NEW(own, e->n_halo);
     SPMM_NEW(scratch, 6 * s->room[SPMM_ROOM_PARTS] + 2);
     if (own == NULL || scratch == NULL) {
-        status = spmmi_fail_memory(&l->shared->env->err, 6 * s->room[SPMM_ROOM_PARTS] + 2,
-                                   sizeof *scratch, "an exchange in a node-aware exchange");
+        status = spmmi_fail_memory(&e->shared->env->err, 6 * s->room[SPMM_ROOM_PARTS] + 2,
+                                   sizeof *scratch, "a node-aware exchange");
     }
     if (status == SPMM_OK) {
-        status = turn(l, s->to_halo, l->n_halo, 0, SPMM_ROOM_DEALT, scratch, &l->dealt);
+        status = upload_inverse(e, s->to_halo, e->n_halo, 0, SPMM_ROOM_DEALT, scratch, &e->dealt);
     }
     if (status == SPMM_OK) {
-        status = turn(l, s->to_cross, n_cross, cross, SPMM_ROOM_SELF, scratch, &l->self);
+        status = upload_inverse(e, s->to_cross, n_cross, cross, SPMM_ROOM_SELF, scratch, &e->self);
     }
     if (status == SPMM_OK) {
-        status = turn(l, s->to_cross, n_cross, cross, SPMM_ROOM_COLLECTED, scratch, &l->collected);
+        status = upload_inverse(e, s->to_cross, n_cross, cross, SPMM_ROOM_COLLECTED, scratch,
+                                &e->collected);
     }
     if (status == SPMM_OK) {
-        status = turn(l, s->to_deal, n_deal, deal, SPMM_ROOM_DIRECT, scratch, &l->direct);
+        status = upload_inverse(e, s->to_deal, n_deal, deal, SPMM_ROOM_DIRECT, scratch, &e->direct);
     }
     if (status == SPMM_OK) {
-        status = upload_sums(l, own, scratch);
+        status = upload_sums(e, own, scratch);
     }
     spmmi_free_all(own, scratch);
     return status;
 }
 
-static spmm_status_t make_room(spmm_node_exchange_t *l)
+static spmm_status_t make_room(spmm_node_exchange_t *e)
 {
-    const spmm_device_t *device = l->shared->device;
-    const int64_t        rows   = l->lists.room[SPMM_ROOM_PARTS];
+    const spmm_device_t *device = e->shared->device;
+    const int64_t        rows   = e->lists.room[SPMM_ROOM_PARTS];
     size_t               bytes;
 
-    if (!spmmi_size_mul((size_t)rows, l->row_bytes, &bytes)) {
-        return spmmi_fail_memory(&device->env->err, rows, l->row_bytes, "rows on their way");
+    if (!spmmi_size_mul((size_t)rows, e->row_bytes, &bytes)) {
+        return spmmi_fail_memory(&device->env->err, rows, e->row_bytes, "rows on their way");
     }
-    SPMM_TRY(device->ops->alloc(device, bytes, &l->room));
-    return l->direction == SPMM_HALO_FORWARD ? upload_forward(l) : upload_back(l);
+    SPMM_TRY(device->ops->alloc(device, bytes, &e->room));
+    return e->direction == SPMM_HALO_FORWARD ? upload_forward(e) : upload_back(e);
 }
 
-spmm_status_t spmmi_node_exchange_open(spmm_node_exchange_t *l)
+spmm_status_t spmmi_node_exchange_open(spmm_node_exchange_t *e)
 {
-    spmm_env_t *env = l->shared->env;
+    spmm_env_t *env = e->shared->env;
 
-    SPMM_TRY(spmmi_agree(env, make_room(l)));
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        SPMM_TRY(spmmi_agree(env, l->transport->create(l->shared, node_part(l, part), l->row_bytes,
-                                                       &l->state[part])));
+    SPMM_TRY(spmmi_agree(env, make_room(e)));
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
+        SPMM_TRY(spmmi_agree(env, e->transport->create(e->shared, node_part(e, part), e->row_bytes,
+                                                       &e->state[part])));
     }
     return SPMM_OK;
 }
 
-bool spmmi_node_exchange_is_alone(const spmm_node_exchange_t *l)
+bool spmmi_node_exchange_is_alone(const spmm_node_exchange_t *e)
 {
     int peers = 0;
 
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        peers += node_part(l, part)->n_send_peers + node_part(l, part)->n_recv_peers;
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
+        peers += node_part(e, part)->n_send_peers + node_part(e, part)->n_recv_peers;
     }
     return peers == 0;
 }
 
-spmm_status_t spmmi_node_exchange_take_send_rows(spmm_node_exchange_t *l, spmm_halo_t *halo)
+spmm_status_t spmmi_node_exchange_take_send_rows(spmm_node_exchange_t *e, spmm_halo_t *halo)
 {
     int     *peer = NULL;
     int64_t *ptr  = NULL;
@@ -329,61 +330,61 @@ spmm_status_t spmmi_node_exchange_take_send_rows(spmm_node_exchange_t *l, spmm_h
     SPMM_NEW(ptr, 2);
     if (peer == NULL || ptr == NULL) {
         spmmi_free_all(peer, ptr);
-        return spmmi_fail_memory(&l->shared->env->err, 2, sizeof *ptr, "send rows");
+        return spmmi_fail_memory(&e->shared->env->err, 2, sizeof *ptr, "send rows");
     }
-    l->flat.n_send_peers = halo->n_send_peers;
-    l->flat.send_peer    = halo->send_peer;
-    l->flat.send_ptr     = halo->send_ptr;
-    l->flat.send_row     = halo->send_row;
+    e->flat.n_send_peers = halo->n_send_peers;
+    e->flat.send_peer    = halo->send_peer;
+    e->flat.send_ptr     = halo->send_ptr;
+    e->flat.send_row     = halo->send_row;
 
-    peer[0]            = l->shared->env->rank;
+    peer[0]            = e->shared->env->rank;
     ptr[0]             = 0;
-    ptr[1]             = l->lists.n_packed;
+    ptr[1]             = e->lists.n_packed;
     halo->n_send_peers = 1;
     halo->send_peer    = peer;
     halo->send_ptr     = ptr;
-    halo->send_row     = l->lists.packed;
-    l->lists.packed    = NULL;
+    halo->send_row     = e->lists.packed;
+    e->lists.packed    = NULL;
     return SPMM_OK;
 }
 
-const spmm_halo_t *spmmi_node_exchange_flat(const spmm_node_exchange_t *l)
+const spmm_halo_t *spmmi_node_exchange_flat(const spmm_node_exchange_t *e)
 {
-    return &l->flat;
+    return &e->flat;
 }
 
-double spmmi_node_exchange_cost(const spmm_node_exchange_t *l, size_t row_bytes)
+double spmmi_node_exchange_cost(const spmm_node_exchange_t *e, size_t row_bytes)
 {
-    const spmm_device_t *device = l->shared->device;
+    const spmm_device_t *device = e->shared->device;
     const double         launch = device->kind == SPMM_DEVICE_CPU ? 0.0 : 3e-6;
     double               cost   = 0.0;
 
-    if (spmmi_node_exchange_is_alone(l)) {
+    if (spmmi_node_exchange_is_alone(e)) {
         return 0.0;
     }
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        if (node_part(l, part)->n_send_peers + node_part(l, part)->n_recv_peers > 0) {
-            cost += l->transport->cost(node_part(l, part), row_bytes, device);
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
+        if (node_part(e, part)->n_send_peers + node_part(e, part)->n_recv_peers > 0) {
+            cost += e->transport->cost(node_part(e, part), row_bytes, device);
         }
     }
     return cost + 4.0 * launch +
-           2.0 * (double)(l->lists.room[SPMM_ROOM_PARTS] + l->n_halo) * (double)row_bytes /
+           2.0 * (double)(e->lists.room[SPMM_ROOM_PARTS] + e->n_halo) * (double)row_bytes /
                device->mem_bw;
 }
 
-void spmmi_node_exchange_flow(const spmm_node_exchange_t *l, spmm_halo_flow_t flow[SPMM_WAYS])
+void spmmi_node_exchange_flow(const spmm_node_exchange_t *e, spmm_halo_flow_t flow[SPMM_WAYS])
 {
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        spmmi_halo_flow(node_part(l, part), l->shared->env, flow);
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
+        spmmi_halo_flow(node_part(e, part), e->shared->env, flow);
     }
 }
 
-void spmmi_node_exchange_trace(const spmm_node_exchange_t *l, int64_t *rows)
+void spmmi_node_exchange_trace(const spmm_node_exchange_t *e, int64_t *rows)
 {
-    const bool forward = l->direction == SPMM_HALO_FORWARD;
+    const bool forward = e->direction == SPMM_HALO_FORWARD;
 
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
-        const spmm_halo_t *h    = node_part(l, part);
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
+        const spmm_halo_t *h    = node_part(e, part);
         const int          n    = forward ? h->n_recv_peers : h->n_send_peers;
         const int         *peer = forward ? h->recv_peer : h->send_peer;
         const int64_t     *ptr  = forward ? h->recv_ptr : h->send_ptr;
@@ -394,35 +395,35 @@ void spmmi_node_exchange_trace(const spmm_node_exchange_t *l, int64_t *rows)
     }
 }
 
-void spmmi_node_exchange_bytes(const spmm_node_exchange_t *l, size_t *host, size_t *device)
+void spmmi_node_exchange_bytes(const spmm_node_exchange_t *e, size_t *host, size_t *device)
 {
-    const spmm_node_exchange_lists_t *s     = &l->lists;
+    const spmm_node_exchange_lists_t *s     = &e->lists;
     const size_t                      rows  = (size_t)s->room[SPMM_ROOM_PARTS];
     const size_t                      lists = (size_t)(spmmi_room_rows(s, SPMM_ROOM_TO_CROSS) +
-                                  spmmi_room_rows(s, SPMM_ROOM_TO_DEAL) + l->n_halo);
+                                  spmmi_room_rows(s, SPMM_ROOM_TO_DEAL) + e->n_halo);
 
-    *host   = sizeof *l + lists * sizeof *s->to_halo + spmmi_halo_bytes(&l->flat);
-    *device = rows * l->row_bytes +
+    *host   = sizeof *e + lists * sizeof *s->to_halo + spmmi_halo_bytes(&e->flat);
+    *device = rows * e->row_bytes +
               sizeof *s->to_halo *
-                  (l->direction == SPMM_HALO_FORWARD
+                  (e->direction == SPMM_HALO_FORWARD
                        ? lists
-                       : (size_t)(l->dealt.count + l->own.count + l->crossed.count + l->self.count +
-                                  l->direct.count + l->collected.count + 2 * l->sums.n_rows));
-    for (int part = 0; part < SPMM_LEVELS_PARTS; part++) {
+                       : (size_t)(e->dealt.count + e->own.count + e->crossed.count + e->self.count +
+                                  e->direct.count + e->collected.count + 2 * e->sums.n_rows));
+    for (int part = 0; part < SPMM_NODE_PARTS; part++) {
         size_t more_host, more_device;
 
-        l->transport->bytes(l->state[part], &more_host, &more_device);
+        e->transport->bytes(e->state[part], &more_host, &more_device);
         *host += more_host;
         *device += more_device;
     }
 }
 
-/* In the order of one stream, forward and back:
+/* In the order of one stream:
  *
- * begin   packed rows -> collect -> copy -> cross begins
- * ghost rows -> deal backwards -> sums for a row, in the order of ranks -> cross begins
- * end     cross ends -> copy -> deal -> ghost rows
- * cross ends -> copy -> collect backwards -> send rows */
+ *     forward  begin  packed rows -> collect -> copy -> cross begins
+ *              end    cross ends -> copy -> deal -> ghost rows
+ *     back     begin  ghost rows -> deal backwards -> sums for a row, by rank -> cross begins
+ *              end    cross ends -> copy -> collect backwards -> send rows */
 
 /** One exchange. */
 typedef struct {
@@ -498,43 +499,43 @@ static char *send_rows_behind(const call_t *c)
 
 static spmm_status_t begin_forward(const call_t *c)
 {
-    const spmm_node_exchange_t *l = c->node;
-    const size_t bytes            = (size_t)l->lists.room[SPMM_ROOM_COLLECTED] * c->what->row_bytes;
+    const spmm_node_exchange_t *e = c->node;
+    const size_t bytes            = (size_t)e->lists.room[SPMM_ROOM_COLLECTED] * c->what->row_bytes;
 
     if (bytes > 0) {
-        SPMM_TRY(l->shared->device->ops->copy(l->shared->device, l->room, send_rows_behind(c),
+        SPMM_TRY(e->shared->device->ops->copy(e->shared->device, e->room, send_rows_behind(c),
                                               bytes, c->stream));
     }
     SPMM_TRY(run_part(c, SPMM_COLLECT));
-    SPMM_TRY(gather(c, l->room, &l->to_cross, place(c, SPMM_ROOM_TO_CROSS)));
+    SPMM_TRY(gather(c, e->room, &e->to_cross, place(c, SPMM_ROOM_TO_CROSS)));
     return begin_part(c, SPMM_CROSS);
 }
 
 static spmm_status_t end_forward(const call_t *c)
 {
-    const spmm_node_exchange_t *l = c->node;
+    const spmm_node_exchange_t *e = c->node;
 
     SPMM_TRY(end_part(c, SPMM_CROSS));
-    SPMM_TRY(gather(c, l->room, &l->to_deal, place(c, SPMM_ROOM_TO_DEAL)));
+    SPMM_TRY(gather(c, e->room, &e->to_deal, place(c, SPMM_ROOM_TO_DEAL)));
     SPMM_TRY(run_part(c, SPMM_DEAL));
-    return gather(c, l->room, &l->to_halo, c->what->halo);
+    return gather(c, e->room, &e->to_halo, c->what->halo);
 }
 
 static spmm_status_t add(const call_t *c)
 {
-    const spmm_node_exchange_t   *l      = c->node;
-    const spmm_device_t          *device = l->shared->device;
-    const int64_t                 n      = (int64_t)(c->what->row_bytes / spmm_type_size(l->type));
-    const spmm_scatter_add_args_t args   = {.src        = l->room,
-                                            .src_type   = l->type,
-                                            .row        = l->sums.row,
-                                            .ptr        = l->sums.ptr,
-                                            .pos        = l->sums.pos,
-                                            .n_rows     = l->sums.n_rows,
+    const spmm_node_exchange_t   *e      = c->node;
+    const spmm_device_t          *device = e->shared->device;
+    const int64_t                 n      = (int64_t)(c->what->row_bytes / spmm_type_size(e->type));
+    const spmm_scatter_add_args_t args   = {.src        = e->room,
+                                            .src_type   = e->type,
+                                            .row        = e->sums.row,
+                                            .ptr        = e->sums.ptr,
+                                            .pos        = e->sums.pos,
+                                            .n_rows     = e->sums.n_rows,
                                             .n          = n,
                                             .alpha      = {.re = 1.0},
-                                            .dst        = l->room,
-                                            .dst_type   = l->type,
+                                            .dst        = e->room,
+                                            .dst_type   = e->type,
                                             .ld_dst     = n,
                                             .dst_layout = SPMM_LAYOUT_ROW};
 
@@ -543,46 +544,46 @@ static spmm_status_t add(const call_t *c)
 
 static spmm_status_t begin_back(const call_t *c)
 {
-    const spmm_node_exchange_t *l = c->node;
+    const spmm_node_exchange_t *e = c->node;
 
-    SPMM_TRY(gather(c, c->what->halo, &l->dealt, place(c, SPMM_ROOM_DEALT)));
-    SPMM_TRY(gather(c, c->what->halo, &l->own, place(c, SPMM_ROOM_OWN)));
+    SPMM_TRY(gather(c, c->what->halo, &e->dealt, place(c, SPMM_ROOM_DEALT)));
+    SPMM_TRY(gather(c, c->what->halo, &e->own, place(c, SPMM_ROOM_OWN)));
     SPMM_TRY(run_part(c, SPMM_DEAL));
-    SPMM_TRY(gather(c, l->room, &l->crossed, place(c, SPMM_ROOM_CROSSED)));
+    SPMM_TRY(gather(c, e->room, &e->crossed, place(c, SPMM_ROOM_CROSSED)));
     SPMM_TRY(add(c));
     return begin_part(c, SPMM_CROSS);
 }
 
 static spmm_status_t end_back(const call_t *c)
 {
-    const spmm_node_exchange_t *l  = c->node;
+    const spmm_node_exchange_t *e  = c->node;
     char                       *to = send_rows_behind(c);
 
     SPMM_TRY(end_part(c, SPMM_CROSS));
-    SPMM_TRY(gather(c, l->room, &l->collected, place(c, SPMM_ROOM_COLLECTED)));
+    SPMM_TRY(gather(c, e->room, &e->collected, place(c, SPMM_ROOM_COLLECTED)));
     SPMM_TRY(run_part(c, SPMM_COLLECT));
-    SPMM_TRY(gather(c, l->room, &l->self, to));
-    return gather(c, l->room, &l->direct, to + (size_t)l->self.count * c->what->row_bytes);
+    SPMM_TRY(gather(c, e->room, &e->self, to));
+    return gather(c, e->room, &e->direct, to + (size_t)e->self.count * c->what->row_bytes);
 }
 
 /* Those who wait for rows of this rank in the parts from @p part on get a step that none has. */
 static void tell_failure(const call_t *c, int from, int step)
 {
-    const spmm_node_exchange_t *l = c->node;
+    const spmm_node_exchange_t *e = c->node;
 
-    for (int part = from; part >= 0 && part < SPMM_LEVELS_PARTS && l->transport->sees_steps;
+    for (int part = from; part >= 0 && part < SPMM_NODE_PARTS && e->transport->sees_steps;
          part += step) {
         spmm_exchange_t x = part_of(c, part);
 
         x.row_bytes = 1;
         x.step      = SPMM_STEP_LOST;
-        (void)l->transport->begin(l->state[part], &x, c->stream);
+        (void)e->transport->begin(e->state[part], &x, c->stream);
     }
 }
 
-static spmm_status_t check(spmm_node_exchange_t *l)
+static spmm_status_t check(spmm_node_exchange_t *e)
 {
-    return l->failed ? spmmi_fail(&l->shared->env->err, SPMM_ERR_COMM,
+    return e->failed ? spmmi_fail(&e->shared->env->err, SPMM_ERR_COMM,
                                   "an earlier exchange of this plan failed: destroy the plan and "
                                   "its context")
                      : SPMM_OK;
@@ -598,21 +599,21 @@ static spmm_status_t finish(const call_t *c, spmm_status_t status, int next)
     return status;
 }
 
-spmm_status_t spmmi_node_exchange_begin(spmm_node_exchange_t *l, const spmm_exchange_t *exchange,
+spmm_status_t spmmi_node_exchange_begin(spmm_node_exchange_t *e, const spmm_exchange_t *exchange,
                                         spmm_stream_t stream)
 {
-    const call_t c = {.node = l, .what = exchange, .stream = stream};
+    const call_t c = {.node = e, .what = exchange, .stream = stream};
 
-    SPMM_TRY(check(l));
-    return finish(&c, l->direction == SPMM_HALO_FORWARD ? begin_forward(&c) : begin_back(&c),
+    SPMM_TRY(check(e));
+    return finish(&c, e->direction == SPMM_HALO_FORWARD ? begin_forward(&c) : begin_back(&c),
                   SPMM_CROSS);
 }
 
-spmm_status_t spmmi_node_exchange_end(spmm_node_exchange_t *l, const spmm_exchange_t *exchange,
+spmm_status_t spmmi_node_exchange_end(spmm_node_exchange_t *e, const spmm_exchange_t *exchange,
                                       spmm_stream_t stream)
 {
-    const call_t c = {.node = l, .what = exchange, .stream = stream};
+    const call_t c = {.node = e, .what = exchange, .stream = stream};
 
-    return l->direction == SPMM_HALO_FORWARD ? finish(&c, end_forward(&c), SPMM_DEAL)
+    return e->direction == SPMM_HALO_FORWARD ? finish(&c, end_forward(&c), SPMM_DEAL)
                                              : finish(&c, end_back(&c), SPMM_COLLECT);
 }

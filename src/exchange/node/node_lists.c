@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file node_lists.c
- *  Made in four rounds of messages: owners tell those who need a row over which rank of their node
- *  it comes, and the senders what they are to collect; senders tell the getters what crosses; and
- *  those who need rows ask the ranks of their node for them.  Rows go by their global indices.
+ *  The lists of a node-aware exchange, made in four rounds of messages.  Owners tell those who need
+ *  a row over which rank of their node it comes.  They tell the senders what to collect.  Senders
+ *  tell the getters what crosses.  Those who need rows ask the ranks of their node for them.  Rows
+ *  go by their global indices.
  */
 #include "exchange/node/node_exchange.h"
 
@@ -21,7 +22,7 @@ typedef struct {
     int64_t  count;
     int32_t *node, *row;      /**< [count] for which node which local row; ascending, none twice */
     int32_t *sender, *getter; /**< [count] the ranks, of this node and of that one, over which it
-                                    goes */
+                                   goes */
     int64_t *first;           /**< [nodes + 1] where the rows for a node begin */
 } spmm_node_exchange_lanes_t;
 
@@ -215,8 +216,7 @@ static spmm_status_t node_fill_lanes(spmm_env_t *env, spmm_node_exchange_lanes_t
 /* No memory for @p count numbers. */
 static spmm_status_t node_fail(const spmm_node_exchange_draft_t *d, int64_t count)
 {
-    return spmmi_fail_memory(&d->env->err, count, sizeof(int64_t),
-                             "an exchange in a node-aware exchange");
+    return spmmi_fail_memory(&d->env->err, count, sizeof(int64_t), "a node-aware exchange");
 }
 
 /* Send items of @p size bytes, grouped by rank as d->send_count says; d->recv_count says what

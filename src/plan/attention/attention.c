@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file attention.c
- *  Sparse attention distributed by rows of Q: rows of K and V travel, and the off-diagonal block
+ *  Sparse attention distributed by rows of Q.  Rows of K and V travel.  The off-diagonal block
  *  resumes the softmax where the diagonal block left it, by O and the log of the sum of
  *  exponentials.
  *
- *  The gradient of Q has the rows of the mask; those of K and V have the rows of its transpose, at
- *  whose columns rows of Q, dO and stats are: they travel, and no sums have to.
+ *  The gradient of Q has the rows of the mask, those of K and V have the rows of its transpose.
+ *  Rows of Q, dO and stats are at the columns of the transpose: they travel, and no sums have to.
  */
 #include "plan/attention/attention.h"
 

@@ -12,7 +12,7 @@
 /** A mask, or its transpose: exchange and formats. */
 typedef struct {
     spmm_plan_t    *base; /**< owned: blocks and exchange; its B are the operands that travel,
-                                      side by side */
+                               side by side */
     spmm_attender_t local, halo; /**< entries whose column this rank owns / does not */
 } spmm_attention_side_t;
 
@@ -23,7 +23,7 @@ struct spmm_attention_plan {
     spmm_attention_side_t transposed; /**< the transpose: at its columns rows of Q travel */
     void                 *stats;      /**< of spmm_attention_gradient_t, device, owned */
     void                 *lse; /**< [local rows x heads], device, owned: where the caller gives
-                                          none */
+                                    none */
 };
 
 /** Collective, agreed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file side.c
- *  One pass over a mask as a plan runs a product (schedule/overlap.c): the operands travel on the
- *  comm stream, each a slice of the columns that the plan was made for, while the user stream works
- *  on the diagonal block; then comes the off-diagonal block.
+ *  One pass over a mask as a plan runs a product (run/overlap.c).  The operands travel on the comm
+ *  stream, each a slice of the columns that the plan was made for.  Meanwhile the user stream works
+ *  on the diagonal block, and then on the off-diagonal block.
  */
 #include <stdint.h>
 

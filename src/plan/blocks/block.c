@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/** @file block.c  Scans, sorts and frees the entries of one block. */
 #include "plan/blocks/block.h"
 
 #include <string.h>

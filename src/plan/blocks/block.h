@@ -32,8 +32,8 @@ typedef struct {
     bool                     remembered; /**< it was the fastest in an earlier plan */
     spmm_csr_t               csr;        /**< input of the build; freed behind it */
     uint32_t                *source;     /**< [nnz] place of each entry among this rank's entries,
-                                          NULL: the same as here */
-    bool                     borrowed;   /**< columns and values of csr to the format */
+                                              NULL: the same as here */
+    bool                     borrowed;   /**< by the format: columns and values of csr */
     int64_t                  nnz;
     spmm_reordering_t        reordering;
     spmm_permuted_t          other_order; /**< owned: an order to be measured; no row_ptr: none */
@@ -50,15 +50,14 @@ typedef struct {
     void        *rows; /**< device [own and ghost rows x n], owned */
 } spmm_merged_block_t;
 
-/** The part of a plan that holds entries.  Owned by the plan; split.c fills both blocks and need,
- *  block.c all the rest, for the schedule. */
+/** The part of a plan that holds entries, owned by the plan.  split.c fills need and the csr of
+ *  diagonal and off_diagonal; formats.c makes what the schedule needs, and frees these. */
 typedef struct {
-    spmm_block_t diagonal,
-        off_diagonal;           /**< entries whose column this rank owns / does not; csr until the
-                                    formats are made */
-    spmm_merged_block_t merged; /**< both in one */
-    int64_t *need; /**< [recv rows], owned: new index of each ghost row; NULL once the formats
-                             are made */
+    spmm_block_t        diagonal;     /**< entries whose column this rank owns */
+    spmm_block_t        off_diagonal; /**< entries whose column another rank owns */
+    spmm_merged_block_t merged;       /**< all of them, where the schedule merges */
+    int64_t            *need; /**< [recv rows], owned: new index of each ghost row; NULL once the
+                                   formats are made */
 } spmm_plan_blocks_t;
 
 /** Fill block->pattern unless it is there.  Local.
@@ -68,7 +67,7 @@ spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout
 /** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
  *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
 spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);
-/** Free csr; what is borrowed is the format's from now on.  Local. */
+/** Free csr; what the format has borrowed becomes its own.  Local. */
 void spmmi_block_free_csr(spmm_block_t *block);
 /** Free what formats are made from: entries, their sources and windows.  Local. */
 void spmmi_block_free_input(spmm_block_t *block);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file formats.c
- *  The formats of a plan: engines and, where another order of rows was made (order.c) and times
- *  decide, the order too.
+ *  The formats of a plan.  Each block gets an engine.  Where order.c has left a second order of
+ *  rows, the times of both decide on the order, too.
  */
 #include "plan/blocks/formats.h"
 
@@ -13,7 +13,7 @@
 #include "plan/plan.h"
 #include "plan/run/overlap.h"
 
-/* Op T: the off-diagonal block makes rows for peers. */
+/* The off-diagonal block of op T makes rows for peers, not columns of C. */
 static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *block)
 {
     const bool by_columns = block == &plan->blocks.off_diagonal && plan->op == SPMM_OP_N;
@@ -61,7 +61,7 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
     spmmi_permuted_free(&block->other_order);
 }
 
-/* The baseline runs on rows as they are: in another order it needs a pass over C. */
+/* The baseline runs on rows in their own order: in another one it needs a pass over C. */
 static void leave_out_baseline(spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
@@ -125,8 +125,8 @@ static spmm_status_t try_order(spmm_plan_t *plan, spmm_block_t *block, spmm_type
     return status;
 }
 
-/* Is there one format, and the block dealt to memory as one on CPUs wants it?  A transpose, and
- * rows in another order, lie where other threads put them. */
+/* May the format borrow the block?  There must be one format, and each thread must have written the
+ * rows that it multiplies: not so of a transpose, nor of rows in another order. */
 static bool may_lend(const spmm_plan_t *plan, const spmm_block_t *block)
 {
     return plan->device->kind == SPMM_DEVICE_CPU && plan->op == SPMM_OP_N &&
@@ -150,10 +150,10 @@ static const char *engine_for(const spmm_block_t *block, const spmm_plan_options
 static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                  const spmm_plan_options_t *o)
 {
-    const bool            candidates = block->other_order.csr.row_ptr != NULL;
+    const bool            two_orders = block->other_order.csr.row_ptr != NULL;
     const bool            adds       = block == &plan->blocks.off_diagonal && plan->op == SPMM_OP_N;
-    spmm_engine_choice_t  choice     = {.measures = candidates || plan->measures,
-                                        .compared = candidates,
+    spmm_engine_choice_t  choice     = {.measures = two_orders || plan->measures,
+                                        .compared = two_orders,
                                         .beta     = adds ? 1.0 : 0.0,
                                         .executes = o->executes};
     const double          start      = spmmi_now();
@@ -166,7 +166,7 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     SPMM_TRY(spmmi_engine_settle(&choice, &block->csr, &block->problem, plan->device,
                                  block->candidates, spmmi_n_engines, &settled));
     plan->stats.tune_s += settled.tune_s;
-    if (candidates) { /* two orders of its rows are compared by times that are there now */
+    if (two_orders) { /* the time of its own order is there now */
         status = try_order(plan, block, c_type, &choice, &settled);
     }
     if (status != SPMM_OK) {
@@ -203,7 +203,7 @@ static spmm_status_t build_merged(spmm_plan_t *plan, const spmm_plan_options_t *
     const spmm_type_t c_type = spmmi_plan_sum_type(plan, true);
     spmm_block_t     *block  = &plan->blocks.merged.block;
 
-    SPMM_TRY(spmmi_plan_join(plan, block));
+    SPMM_TRY(spmmi_plan_merge_blocks(plan, block));
     spmmi_block_free_input(&plan->blocks.diagonal);
     spmmi_block_free_input(&plan->blocks.off_diagonal);
     SPMM_TRY(spmmi_plan_reorder(plan, block, c_type, o));
@@ -215,7 +215,7 @@ static spmm_status_t build_merged(spmm_plan_t *plan, const spmm_plan_options_t *
     return SPMM_OK;
 }
 
-/* What this rank has, which multiplies its diagonal block alone where it has no peers. */
+/* Does this rank have a merged block?  Without peers it multiplies its diagonal block alone. */
 static bool merges(const spmm_plan_t *plan)
 {
     return !plan->exchange.alone && plan->choice.schedule->merges;

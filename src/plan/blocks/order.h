@@ -28,8 +28,8 @@ double spmmi_reordering_worth(const char *engine, const spmm_pattern_t *before,
                               const spmm_problem_t *problem, const spmm_device_t *device,
                               int64_t executes);
 
-/** Order the rows of a block as tuning says, before its format is built, or where times shall
- *  decide keep the other order as candidate.  Local.
+/** Order the rows of a block as tuning says, before its format is built.  Where times are to
+ *  decide, the rows stay, and block->other_order gets the other order.  Local.
  *  @param[in] c_type  of the product */
 spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
                                  const spmm_plan_options_t *o);

@@ -2,9 +2,9 @@
 /** @file split.c
  *  From this rank's rows to its two blocks.
  *
- *  Each entry goes to the diagonal block (its column is owned here) or to the off-diagonal block
- *  (its column becomes a ghost row), and both remember where their entries stood among all that
- *  arrived: new values take the same way again.
+ *  Each entry goes to the diagonal block if its column is owned here, else to the off-diagonal
+ *  block, and its column becomes a ghost row.  Both blocks remember where their entries stood among
+ *  all that arrived: new values take the same way again.
  */
 #include "plan/blocks/split.h"
 
@@ -266,8 +266,7 @@ static bool has_few_empty_rows(const spmm_csr_t *csr)
     return empty < csr->n_rows / 16;
 }
 
-/* Drop the empty rows of the off-diagonal block and their memory; a row map leads back to those of
- * C. */
+/* Drop the empty rows of the off-diagonal block and their memory.  A row map leads back to C. */
 static spmm_status_t compress_rows(spmm_env_t *env, spmm_csr_t *csr)
 {
     const int32_t n = csr->row_ptr[csr->n_rows] == 0 ? 0 : csr->n_rows; /* nobody looks at more */
@@ -436,7 +435,7 @@ static int64_t row_length(const part_t *part, int32_t i)
 /* Copy row i of a part behind entry @p to of the merged block, columns @p shift above its own.
  * @return the entry behind the row */
 static int64_t copy_row(const part_t *part, int32_t i, int32_t shift, int64_t to,
-                        spmm_block_t *joined)
+                        spmm_block_t *merged)
 {
     const spmm_csr_t *csr  = &part->block->csr;
     const size_t      size = spmm_type_size(csr->type);
@@ -444,36 +443,36 @@ static int64_t copy_row(const part_t *part, int32_t i, int32_t shift, int64_t to
     const int64_t     from = n == 0 ? 0 : csr->row_ptr[part->at[i]];
 
     for (int64_t k = 0; k < n; k++) {
-        joined->csr.col_idx[to + k] = csr->col_idx[from + k] + shift;
-        joined->source[to + k] =
+        merged->csr.col_idx[to + k] = csr->col_idx[from + k] + shift;
+        merged->source[to + k] =
             part->block->source == NULL ? (uint32_t)(from + k) : part->block->source[from + k];
     }
     if (n > 0) {
-        memcpy((char *)joined->csr.values + (size_t)to * size,
+        memcpy((char *)merged->csr.values + (size_t)to * size,
                (const char *)csr->values + (size_t)from * size, (size_t)n * size);
     }
     return to + n;
 }
 
 static void fill(const spmm_plan_t *plan, const part_t *local, const part_t *halo,
-                 spmm_block_t *joined)
+                 spmm_block_t *merged)
 {
-    int64_t *ptr = joined->csr.row_ptr;
+    int64_t *ptr = merged->csr.row_ptr;
 
     ptr[0] = 0;
-    for (int32_t i = 0; i < joined->csr.n_rows; i++) {
+    for (int32_t i = 0; i < merged->csr.n_rows; i++) {
         ptr[i + 1] = ptr[i] + row_length(local, i) + row_length(halo, i);
     }
     /* Each thread has the rows that it will multiply, so that their memory is near it. */
 #pragma omp parallel num_threads(plan->device->threads)
     {
         const int     t = omp_get_thread_num(), n_threads = omp_get_num_threads();
-        const int64_t end = spmmi_cpu_first_row(ptr, joined->csr.n_rows, t + 1, n_threads);
+        const int64_t end = spmmi_cpu_first_row(ptr, merged->csr.n_rows, t + 1, n_threads);
 
-        for (int64_t i = spmmi_cpu_first_row(ptr, joined->csr.n_rows, t, n_threads); i < end; i++) {
-            const int64_t behind = copy_row(local, (int32_t)i, 0, ptr[i], joined);
+        for (int64_t i = spmmi_cpu_first_row(ptr, merged->csr.n_rows, t, n_threads); i < end; i++) {
+            const int64_t behind = copy_row(local, (int32_t)i, 0, ptr[i], merged);
 
-            (void)copy_row(halo, (int32_t)i, plan->cols.n_local, behind, joined);
+            (void)copy_row(halo, (int32_t)i, plan->cols.n_local, behind, merged);
         }
     }
 }
@@ -497,7 +496,7 @@ static spmm_status_t alloc_merged(const spmm_plan_t *plan, spmm_block_t *block)
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block)
+spmm_status_t spmmi_plan_merge_blocks(const spmm_plan_t *plan, spmm_block_t *block)
 {
     part_t        local = {.at = NULL}, halo = {.at = NULL};
     spmm_status_t status = alloc_merged(plan, block);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file split.h  From this rank's rows of A to its local and its off-diagonal block. */
+/** @file split.h  From this rank's rows of A to its diagonal and its off-diagonal block. */
 #ifndef SPMM_PLAN_SPLIT_H
 #define SPMM_PLAN_SPLIT_H
 
@@ -9,8 +9,8 @@
 /** Fill csr and source of both blocks, plan->blocks.need and the halo plan.  Collective, agreed. */
 spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
 
-/** block->csr and ->source = entries of both blocks; columns of the off-diagonal block follow the
- *  own ones, in the order of the ghost rows.  Local. */
-spmm_status_t spmmi_plan_join(const spmm_plan_t *plan, spmm_block_t *block);
+/** block->csr and ->source = entries of both blocks.  Columns of the off-diagonal block follow
+ *  those of the diagonal block, in the order of the ghost rows.  Local. */
+spmm_status_t spmmi_plan_merge_blocks(const spmm_plan_t *plan, spmm_block_t *block);
 
 #endif /* SPMM_PLAN_SPLIT_H */

@@ -95,8 +95,8 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
     return status;
 }
 
-/* Room for a row-major copy of B, which merged blocks do not read, and of C where the blocks do not
- * write it by columns. */
+/* Room for row-major copies: of B, which a merged block does not read, and of C where the blocks do
+ * not write columns. */
 static spmm_status_t make_conversion(spmm_plan_t *plan, bool merged)
 {
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);

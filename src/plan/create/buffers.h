@@ -8,7 +8,7 @@
 /** Allocate lists, events and the comm stream.  Local. */
 spmm_status_t spmmi_plan_make_buffers(spmm_plan_t *plan);
 void          spmmi_plan_free_buffers(spmm_plan_t *plan);
-/** Allocate rows to exchange and what multiplies them.  Local. */
+/** Allocate rows to exchange, and copies of B and C; @p merged: for a merged block.  Local. */
 spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged);
 /** Allocate what the blocks write in place of a C of 16 bits, if they do, once their formats are
  *  there.  Local. */

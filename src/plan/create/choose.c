@@ -84,9 +84,9 @@ static void take_predicted(spmm_plan_t *plan)
     take(plan, cuts[best].predicted_s < SPMM_CLEAR * cuts[0].predicted_s ? best : 0);
 }
 
-/* One chunk and the two best predicted.
+/* Numbers of chunks to measure: one, and the two best predicted.
  * @return how many */
-static int list_candidates(const spmm_plan_t *plan, bool tried[SPMM_CUTS])
+static int list_tried(const spmm_plan_t *plan, bool tried[SPMM_CUTS])
 {
     const spmm_candidate_t *cuts = plan->choice.cuts;
     const int               best = least_predicted(plan, -1), next = least_predicted(plan, best);
@@ -128,7 +128,7 @@ static spmm_status_t try_chunks(spmm_plan_t *plan)
     bool                   tried[SPMM_CUTS];
     spmm_status_t          status;
 
-    if (list_candidates(plan, tried) == 1) {
+    if (list_tried(plan, tried) == 1) {
         return SPMM_OK;
     }
     SPMM_TRY(spmmi_agree(plan->env, spmmi_phases_create(&plan->phases, SPMM_MOST_CHUNKS)));

@@ -39,7 +39,8 @@ static spmm_status_t choose_transport(spmm_plan_t *plan, const spmm_plan_options
 }
 
 /* May there be a node-aware exchange?  By what is equal on all ranks. */
-static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, char why[SPMM_WHY])
+static bool may_be_node_aware(const spmm_plan_t *plan, const spmm_plan_options_t *o,
+                              char why[SPMM_WHY])
 {
     const bool named = spmmi_candidate_is_named(plan->tuning.exchange, "node");
 
@@ -57,11 +58,11 @@ static bool may_level(const spmm_plan_t *plan, const spmm_plan_options_t *o, cha
 }
 
 /* Times of the slowest rank, which count.  Collective. */
-static spmm_status_t predict(const spmm_plan_t *plan, const spmm_node_exchange_t *levels,
+static spmm_status_t predict(const spmm_plan_t *plan, const spmm_node_exchange_t *node,
                              spmm_node_exchange_choice_t *choice)
 {
     const spmm_halo_t *halo       = &plan->exchange.halo;
-    double             seconds[2] = {0.0, spmmi_node_exchange_cost(levels, row_bytes_of(plan))};
+    double             seconds[2] = {0.0, spmmi_node_exchange_cost(node, row_bytes_of(plan))};
 
     if (halo->n_send_peers > 0 || halo->n_recv_peers > 0) {
         seconds[0] = plan->exchange.transport->cost(halo, row_bytes_of(plan), plan->device);
@@ -72,36 +73,36 @@ static spmm_status_t predict(const spmm_plan_t *plan, const spmm_node_exchange_t
     return SPMM_OK;
 }
 
-/* Make the lists, and keep them where a node-aware exchange are asked for or predicted to be
+/* Make the lists, and keep them where a node-aware exchange is asked for, or predicted to be
  * faster. */
 static spmm_status_t compare_node_aware(spmm_plan_t *plan)
 {
     spmm_node_exchange_choice_t *choice = &plan->choice.node;
     const spmm_direction_t       direction =
         plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE;
-    const spmm_node_exchange_need_t need   = {.flat      = &plan->exchange.halo,
-                                              .offset    = plan->cols.offset,
-                                              .need      = plan->blocks.need,
-                                              .direction = direction,
-                                              .type      = plan->sent_type,
-                                              .row_bytes = row_bytes_of(plan)};
-    spmm_node_exchange_t           *levels = NULL;
+    const spmm_node_exchange_need_t need = {.flat      = &plan->exchange.halo,
+                                            .offset    = plan->cols.offset,
+                                            .need      = plan->blocks.need,
+                                            .direction = direction,
+                                            .type      = plan->sent_type,
+                                            .row_bytes = row_bytes_of(plan)};
+    spmm_node_exchange_t           *node = NULL;
     spmm_status_t                   status;
 
-    SPMM_TRY(spmmi_node_exchange_create(plan->shared, plan->exchange.transport, &need, &levels));
-    plan->exchange.node = levels; /* freed with the plan */
-    status              = predict(plan, levels, choice);
+    SPMM_TRY(spmmi_node_exchange_create(plan->shared, plan->exchange.transport, &need, &node));
+    plan->exchange.node = node; /* freed with the plan */
+    status              = predict(plan, node, choice);
     choice->chosen      = spmmi_candidate_is_named(plan->tuning.exchange, "node") ||
                      choice->node_s < SPMM_CLEAR_AT_A_COST * choice->flat_s;
     if (status == SPMM_OK && choice->chosen) {
-        status = spmmi_node_exchange_open(levels);
+        status = spmmi_node_exchange_open(node);
         if (status == SPMM_OK) {
             status = spmmi_agree(plan->env,
-                                 spmmi_node_exchange_take_send_rows(levels, &plan->exchange.halo));
+                                 spmmi_node_exchange_take_send_rows(node, &plan->exchange.halo));
         }
         return status;
     }
-    spmmi_node_exchange_destroy(levels);
+    spmmi_node_exchange_destroy(node);
     plan->exchange.node = NULL;
     return status;
 }
@@ -111,7 +112,7 @@ static spmm_status_t choose_node_aware(spmm_plan_t *plan, const spmm_plan_option
     spmm_node_exchange_choice_t *choice = &plan->choice.node;
 
     *choice = (spmm_node_exchange_choice_t){.flat_s = NAN, .node_s = NAN};
-    if (may_level(plan, o, choice->why)) {
+    if (may_be_node_aware(plan, o, choice->why)) {
         return compare_node_aware(plan);
     }
     return spmmi_candidate_is_named(plan->tuning.exchange, "node")

@@ -11,7 +11,7 @@
 #include "plan/create/exchange.h"
 #include "plan/plan.h"
 
-/* On a GPU: until one stream has seen a mark of the other, and until a kernel has started. */
+/* On a GPU: until one stream has seen an event of the other, and until a kernel has started. */
 static const double hop_s = 2e-6, launch_s = 3e-6;
 
 /** Predicted seconds of the parts of a product, this rank. */

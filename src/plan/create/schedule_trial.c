@@ -119,7 +119,7 @@ static spmm_status_t measure(spmm_schedule_trial_t *t, double *seconds)
     return slowest(t->plan, seconds);
 }
 
-/* The times of the trial are not those of a user's execute, nor are its marks. */
+/* The times of the trial are not those of a user's execute, nor are its phase events. */
 spmm_status_t spmmi_schedule_trial_measure(spmm_schedule_trial_t *trial, double *seconds)
 {
     spmm_plan_t  *plan    = trial->plan;

@@ -52,7 +52,7 @@ static void print_reordering(const spmm_reordering_t *r, FILE *out)
 static void print_engine(const spmm_plan_t *plan, const spmm_block_t *block,
                          const spmm_candidate_t *c, FILE *out)
 {
-    /* The off-diagonal block of an edge works on the copies that the diagonal block pays for. */
+    /* The diagonal block pays for the copies that the off-diagonal block works on, too. */
     const bool  copies = block == &plan->blocks.diagonal && c->layout != plan->layout;
     const char *note =
         c->layout == SPMM_LAYOUT_MIXED ? " with a row-major copy of B" : " with row-major copies";
@@ -65,17 +65,17 @@ static void print_conversion(const spmm_plan_t *plan, FILE *out)
     const spmm_block_t *block = &plan->blocks.diagonal;
 
     if (plan->conversion.sum != NULL) {
-        (void)fprintf(out, "edge: C is rounded to %s once, from sums in %s\n",
+        (void)fprintf(out, "conversion: C is rounded to %s once, from sums in %s\n",
                       spmmi_type_name(plan->c_type),
                       spmmi_type_name(spmmi_accum_type(plan->c_type)));
     }
     if (plan->conversion.used && plan->reproducible) {
-        (void)fprintf(out, "edge: B is copied to row-major, C from it: reproducible\n");
+        (void)fprintf(out, "conversion: B is copied to row-major, C from it: reproducible\n");
         return;
     }
     for (int e = 0; plan->conversion.used && e < spmmi_n_engines; e++) {
         if (block->candidates[e].engine == block->engine) {
-            (void)fprintf(out, "edge: B is copied to row-major, C %s, %.3f us predicted\n",
+            (void)fprintf(out, "conversion: B is copied to row-major, C %s, %.3f us predicted\n",
                           plan->conversion.direct ? "is written by columns" : "from it",
                           block->candidates[e].copies_s * 1e6);
         }

@@ -223,7 +223,7 @@ spmm_status_t spmmi_plan_count(spmm_plan_t *plan)
     return count_traffic(plan);
 }
 
-/* Add the time between two marks of a slice. */
+/* Add the time between two phase events of a slice. */
 static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_phase_t from,
                                  spmm_phase_t to, double *seconds)
 {
@@ -236,8 +236,8 @@ static spmm_status_t add_between(const spmm_plan_t *plan, int slice, spmm_phase_
     return SPMM_OK;
 }
 
-/* Between begin() and end() a host transport waits for the diagonal block to be enqueued, or on the
- * CPU to be done: that time is not the exchange's. */
+/* Between begin() and end() a host transport waits for the diagonal block: to be enqueued, or on
+ * the CPU to be done.  That time is not the exchange's. */
 static spmm_status_t measure_slice(const spmm_plan_t *plan, int c, spmm_plan_stats_t *stats)
 {
     SPMM_TRY(add_between(plan, c, SPMM_PHASE_PACKED, SPMM_PHASE_BEGUN, &stats->exchange_s));

@@ -41,8 +41,8 @@ static spmm_status_t add_span(const spmm_plan_t *plan, int slice, const char *ph
     return SPMM_OK;
 }
 
-/* op N has marks of packing, op T of adding up what was received. */
-static bool has_marks(const spmm_plan_t *plan, int k)
+/* op N has events of packing, op T of adding up what was received. */
+static bool has_events(const spmm_plan_t *plan, int k)
 {
     return of_slice[k].from == SPMM_PHASE_PACK          ? plan->op == SPMM_OP_N
            : of_slice[k].from == SPMM_PHASE_UNPACK_FROM ? plan->op == SPMM_OP_T
@@ -65,7 +65,7 @@ spmm_status_t spmmi_plan_trace(const spmm_plan_t *plan, spmm_span_t *spans, int 
         add_span(plan, 0, "local", SPMM_PHASE_DIAGONAL_FROM, SPMM_PHASE_DIAGONAL_TO, spans, count));
     for (int c = 0; c < slices; c++) {
         for (int k = 0; k < SPANS_OF_SLICE; k++) {
-            if (has_marks(plan, k)) {
+            if (has_events(plan, k)) {
                 SPMM_TRY(add_span(plan, c, of_slice[k].phase, of_slice[k].from, of_slice[k].to,
                                   spans, count));
             }

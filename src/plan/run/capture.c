@@ -28,7 +28,7 @@ struct spmm_captures {
     spmm_stream_t stream; /**< owned: captures, since the caller's may be the default one */
     entry_t       entry[MOST_CAPTURES];
     int           count;
-    uint32_t      missed; /**< steps of exchanges are part of a graph */
+    uint32_t      skipped; /**< exchange.skipped as of the graphs: their steps contain it */
     uint64_t      calls;
     int64_t       captured, launched;
 };
@@ -182,12 +182,12 @@ spmm_status_t spmmi_plan_run_captured(spmm_plan_t *plan, const spmm_operands_t *
 
     captures->calls++;
     if (captures->count > 0 &&
-        (!is_like(&captures->entry[0].x, x) || captures->missed != plan->exchange.skipped)) {
+        (!is_like(&captures->entry[0].x, x) || captures->skipped != plan->exchange.skipped)) {
         SPMM_TRY(wait_until_idle(plan));
         drop_all(plan);
     }
-    captures->missed = plan->exchange.skipped;
-    entry            = find(captures, x);
+    captures->skipped = plan->exchange.skipped;
+    entry             = find(captures, x);
     if (entry == NULL) {
         SPMM_TRY(enqueue(plan, x)); /* what failed is not prepared for a capture */
         return add(plan, x);

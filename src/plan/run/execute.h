@@ -13,10 +13,10 @@
 spmm_status_t spmmi_plan_execute(spmm_plan_t *plan, const spmm_operands_t *x);
 /** An execute is refused before it begins.  Local. */
 void spmmi_plan_skip(spmm_plan_t *plan);
-/** SPMM_ERR_ARGUMENT where this rank has missed executes and the transport would take the rows of
+/** SPMM_ERR_ARGUMENT where this rank has skipped executes and the transport would take the rows of
  *  one for those of another.  Local. */
 spmm_status_t spmmi_plan_check_sequence(const spmm_plan_t *plan);
-/** Find out whether all ranks have missed the same number of executes.  Collective, agreed. */
+/** Find out whether all ranks have skipped the same number of executes.  Collective, agreed. */
 spmm_status_t spmmi_plan_resync(spmm_plan_t *plan);
 
 /** Wait on the host for the last execute, and for values taken; its errors are returned. */

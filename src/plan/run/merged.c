@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file merged.c
- *  One format over [own | halo] columns and one pass over C:
+ *  One format over the columns of own and of ghost rows, and one pass over C.  Columns are streams,
+ *  time runs down:
  *
  *      user stream          comm stream
- *      mark START  ----->   wait
+ *      START       ----->   wait
  *      copy own rows of B   pack send rows
- *                           exchange, straight behind the own rows
- *      wait        <-----   mark EXCHANGED
- *      the product
+ *                           exchange: ghost rows come right behind the own rows
+ *      wait        <-----   EXCHANGED
+ *      merged block
  *
- *  No product hides the exchange, but C is written once, not written, read and written again, and a
- *  window of rows has all its columns in one list: for off-diagonal blocks that are no smaller than
- *  the local ones.
+ *  No product hides the exchange.  In return C is written once, not written, read and written
+ *  again, and a window of rows has all its columns in one list.  That pays where the off-diagonal
+ *  block is no smaller than the diagonal block.
  */
 #include "plan/plan.h"
 #include "plan/run/products.h"

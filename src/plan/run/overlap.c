@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file overlap.c
- *  The exchange behind the diagonal block.  Columns are streams, time runs down:
+ *  The diagonal block hides the exchange.  Columns are streams, time runs down:
  *
  *      op N    user stream           comm stream       op T    user stream           comm stream
  *              START  ----------->   wait                      off-diagonal -> rows
@@ -10,28 +10,29 @@
  *              off-diagonal (beta 1)                           add received rows
  *
  *  An off-diagonal block of few entries waits itself for its rows, where transport and engine can
- *  (overlap.h): its kernel comes right behind the diagonal block, and nobody waits for mark
+ *  (overlap.h).  Its kernel comes right behind the diagonal block, and no stream waits for event
  *  EXCHANGED.
  *
- *  Where exchange and blocks can (overlap.h), all is on the user stream: the exchange, beside it
- *  the diagonal block, behind both the off-diagonal block, and nobody waits for mark START either.
+ *  Where exchange and blocks can (overlap.h), all is on the user stream.  The exchange and the
+ *  diagonal block are concurrent, the off-diagonal block comes after both.  Then no stream waits
+ *  for event START either.
  *
  *  The diagonal block touches no remote row, so the exchange is free while it is the shorter of the
  *  two.  hypre and PETSc order their products the same way (hypre_ParCSRMatrixMatvec,
  *  MatMult_MPIAIJ).
  *
- *  The exchange is enqueued first: behind a diagonal block that fills the device its kernel would
- *  get no multiprocessor before that has ended (1.14 ms and an exchange of 0.07 ms took 1.22 ms
- *  so).
+ *  The exchange is enqueued first.  After a diagonal block that fills the device its kernel would
+ *  get no multiprocessor before that block has ended.  So 1.14 ms and an exchange of 0.07 ms took
+ *  1.22 ms.
  *
- *  In 2 or 4 chunks the columns of B are cut: each chunk travels on its own, one behind the other,
- *  and the off-diagonal block multiplies a chunk (op T: makes the rows of one) while the next one
- *  travels. That hides the off-diagonal block, too, behind an exchange that is longer than the
- *  diagonal block, at the price of reading the off-diagonal block once for each chunk.
+ *  The columns of B may be cut into 2 or 4 chunks, which travel one after the other.  The
+ *  off-diagonal block multiplies a chunk (op T: makes the rows of one) while the next one travels.
+ *  An exchange that is longer than the diagonal block then hides the off-diagonal block, too, which
+ *  is read once for each chunk.
  *
- *  Where the plan works on row-major copies of column-major B and C (edge.c), B is copied on the
- *  user stream before the first block that reads it, both blocks write the copy of C, and C gets
- *  its part last.  Packing reads the caller's B, so the exchange does not wait for the copy.
+ *  Where the plan works on row-major copies of column-major B and C (products.c), B is copied on
+ *  the user stream before the first block that reads it.  Both blocks write the copy of C, and C
+ *  gets its part last.  Packing reads the caller's B, so the exchange does not wait for the copy.
  */
 #include "plan/run/overlap.h"
 
@@ -93,10 +94,10 @@ static bool follows(const spmm_block_t *block)
     return block->engine != NULL && block->engine->follows;
 }
 
-/* In line the exchange starts at once, and the diagonal block when the exchange has: that pays
- * where the product would wait for rows.  On two H100 products of 11 matrices took 1 to 9 us less
- * from this share on, but for one that took 2 more, and up to 3 more where the exchange was half of
- * the diagonal block and less. */
+/* In line the exchange starts at once, and the diagonal block when the exchange has.  That pays
+ * where the product would wait for rows.  On two H100, products of 11 matrices took 1 to 9 us less
+ * from this share on, but for one that took 2 more.  They took up to 3 more where the exchange was
+ * half of the diagonal block and less. */
 static bool is_worth_it(const spmm_plan_t *plan)
 {
     static const double share = 0.8;
@@ -107,7 +108,7 @@ static bool is_worth_it(const spmm_plan_t *plan)
     return plan->exchange.transport->cost(&plan->exchange.halo, row, plan->device) >= share * s;
 }
 
-/* Copies of an exchange and of column-major blocks are on streams of their own; marks between
+/* Copies of an exchange and of column-major blocks are on streams of their own.  Events between
  * kernels keep the second from beginning early. */
 bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x)
 {

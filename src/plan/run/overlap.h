@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file overlap.h
  *  Off-diagonal blocks that wait themselves for their rows.  The kernel comes right behind that of
- *  the diagonal block and looks at a word which the exchange writes last (spmm_until_t), so that
- *  there is no event between two streams on the way, and no launch behind the exchange.
+ *  the diagonal block and looks at a word which the exchange writes last (spmm_until_t).  So there
+ *  is no event between two streams on the way, and no launch behind the exchange.
  *
  *  Whoever waits on the device must not keep from it what is waited for.  The exchange is enqueued
  *  first, so that it has run where kernels run one at a time (tools, debuggers, one queue for all
  *  streams).  Else blocks that wait leave half of the multiprocessors free, of one product at a
  *  time.  An exchange that gives up says that it is over, too.
  *
- *  Products in line need no second stream and no event at all: the kernel of the exchange comes
- *  first, and lets the diagonal block begin beside it, which the off-diagonal block follows,
- *  waiting itself or, by the order of the stream, for both.
+ *  Products in line need no second stream and no event at all.  The kernel of the exchange comes
+ *  first, and lets the diagonal block run concurrently.  The off-diagonal block follows: it waits
+ *  itself, or by the order of the stream for both.
  */
 #ifndef SPMM_PLAN_OVERLAP_H
 #define SPMM_PLAN_OVERLAP_H

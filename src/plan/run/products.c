@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file products.c
- *  The passes over C that schedules are made of, and what lies between the caller's B and C and the
- *  blocks: column-major B and C for engines that multiply row-major blocks.  B is copied once per
- *  execute; C comes out of the kernel by columns (layout MIXED), or out of a row-major product at
- *  the end.  Ghost rows travel row-major anyway and are used as they arrive.
+ *  The passes over C that schedules are made of, and conversions of column-major B and C for
+ *  engines that multiply row-major blocks.  B is copied once per execute.  C comes out of the
+ *  kernel by columns (layout MIXED), or out of a row-major product at the end.  Ghost rows travel
+ *  row-major anyway and are used as they arrive.
  *
- *  C of 16 bits that several products add up in, or that comes out of a copy, gets one sum in FP32:
- *  sums of a part of the entries may leave the range of FP16 where the whole does not.
+ *  C of 16 bits gets one sum in FP32 where several products add up in it, or where it comes out of
+ *  a copy.  Sums of a part of the entries may leave the range of FP16 where the whole does not.
  */
 #include "plan/run/products.h"
 
@@ -36,9 +36,9 @@ static double predict(const spmm_plan_t *plan, bool copies_c)
     return launch * (copies_c ? 2.0 : 1.0) + bytes / (rate * plan->device->mem_bw);
 }
 
-/* Keep the better of the two ways for each engine; the one in the list where it is no slower.  The
+/* Keep the faster of two ways for each engine; the one in @p list where both are equal.  The
  * baseline is measured as its library takes the block. */
-static void merge(const spmm_candidate_t *other, double copies_s, spmm_candidate_t *list)
+static void keep_faster(const spmm_candidate_t *other, double copies_s, spmm_candidate_t *list)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
         const double other_s = other[e].predicted_s + copies_s;
@@ -56,9 +56,9 @@ static void merge(const spmm_candidate_t *other, double copies_s, spmm_candidate
 
 spmm_status_t spmmi_plan_consider_conversion(spmm_plan_t *plan)
 {
-    static const spmm_layout_t ways[]     = {SPMM_LAYOUT_MIXED, SPMM_LAYOUT_ROW};
-    spmm_block_t              *block      = &plan->blocks.diagonal;
-    spmm_problem_t             transposed = block->problem;
+    static const spmm_layout_t ways[]    = {SPMM_LAYOUT_MIXED, SPMM_LAYOUT_ROW};
+    spmm_block_t              *block     = &plan->blocks.diagonal;
+    spmm_problem_t             converted = block->problem;
     spmm_candidate_t          *candidates;
 
     if (SPMM_NEW_ZERO(candidates, spmmi_n_engines) == NULL) {
@@ -67,11 +67,11 @@ spmm_status_t spmmi_plan_consider_conversion(spmm_plan_t *plan)
     }
     spmmi_engine_consider(&block->pattern, &block->problem, plan->device, block->candidates);
     for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++) {
-        transposed.layout = ways[k];
-        transposed.c_type = ways[k] == SPMM_LAYOUT_ROW ? spmmi_accum_type(block->problem.c_type)
-                                                       : block->problem.c_type;
-        spmmi_engine_consider(&block->pattern, &transposed, plan->device, candidates);
-        merge(candidates, predict(plan, ways[k] == SPMM_LAYOUT_ROW), block->candidates);
+        converted.layout = ways[k];
+        converted.c_type = ways[k] == SPMM_LAYOUT_ROW ? spmmi_accum_type(block->problem.c_type)
+                                                      : block->problem.c_type;
+        spmmi_engine_consider(&block->pattern, &converted, plan->device, candidates);
+        keep_faster(candidates, predict(plan, ways[k] == SPMM_LAYOUT_ROW), block->candidates);
     }
     spmmi_free(candidates);
     return SPMM_OK;

@@ -10,7 +10,7 @@
 #include "plan/run/rows.h"
 #include "spmm_dist/plan.h"
 
-/** The part of a plan that copies B and C.  Owned by the plan, made with the formats. */
+/** The layout conversions of a plan.  Owned by the plan, made with the formats. */
 typedef struct {
     bool  used;   /**< B and C are column-major, the blocks multiply a row-major copy of B */
     bool  direct; /**< and write column-major C themselves: layout MIXED */
@@ -23,16 +23,16 @@ typedef struct {
     void *halo;   /**< device [recv rows x n], column-major when the blocks are, else NULL */
 } spmm_plan_conversion_t;
 
-/** Ask all engines about the diagonal block of a column-major plan, each in the best of three ways:
- *  on the block as it is, on a row-major copy of B, or on one of C too.  Ranks may come to choose
- *  differently, since ghost rows travel row-major anyway. */
+/** Ask all engines about the diagonal block of a column-major plan, each in the best of three ways.
+ *  These are: the block as it is, a row-major copy of B, and copies of B and C.  Ranks may come to
+ *  choose differently, since ghost rows travel row-major anyway. */
 spmm_status_t spmmi_plan_consider_conversion(spmm_plan_t *plan);
-/** What the blocks multiply and write: @p x itself, or the copies of the edge.  A single column is
- *  row-major as it lies. */
+/** What the blocks multiply and write: @p x itself, or the row-major copies of B and C.  A single
+ *  column needs no copy: it is row-major as it lies. */
 spmm_operands_t spmmi_plan_converted(const spmm_plan_t *plan, const spmm_operands_t *x);
-/** Enqueue the copy of B, where there is an edge. */
+/** Enqueue the row-major copy of B, where the plan has one. */
 spmm_status_t spmmi_plan_convert_b(const spmm_plan_t *plan, const spmm_operands_t *x);
-/** Enqueue C = copy + beta * C, where there is an edge. */
+/** Enqueue C = copy + beta * C, where the plan has a row-major copy of C. */
 spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t *x);
 
 /** Must products with the blocks of the schedule add up elsewhere than in x->C? */

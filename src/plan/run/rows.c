@@ -137,7 +137,7 @@ static spmm_status_t end_any(const spmm_plan_exchange_t *e, const spmm_exchange_
                            : e->transport->end(e->state, what, stream);
 }
 
-/* Peers count on an exchange that has begun: it is ended even where its mark could not be set. */
+/* Peers count on an exchange that has begun: it is ended even where its event was not recorded. */
 static spmm_status_t begin(spmm_plan_t *plan, int index, const spmm_exchange_t *what,
                            spmm_stream_t stream)
 {

@@ -11,11 +11,11 @@
 
 /** Columns [first, first + n) of B and C, which travel together. */
 typedef struct {
-    int     index; /**< counted from 0: which marks are theirs */
+    int     index; /**< counted from 0: which phase events are theirs */
     int64_t first, n;
     void   *halo;  /**< [recv rows x n] device, packed: target of op N, source of op T */
-    bool    waits; /**< op N: the off-diagonal block waits itself for these rows, not its stream for
-                        mark EXCHANGED, which is not set */
+    bool    waits; /**< op N: the off-diagonal block waits itself for these rows; event EXCHANGED is
+                        not recorded, and its stream does not wait for it */
 } spmm_slice_t;
 
 /** Rows of C that peers send partial sums for, grouped by row: device memory. */
@@ -27,17 +27,16 @@ typedef struct {
 /** The part of a plan that moves rows.  Owned by the plan; halo is made with the blocks, the
  *  transport before any format, rows with the formats that need them. */
 typedef struct {
-    spmm_halo_t                 halo;  /**< the halo plan: which rows travel, from and to whom; in
-                                                a node-aware exchange the rows to send are in one
-                                                group */
-    bool                        alone; /**< no row travels from or to this rank, and no halo
-                                                block */
+    spmm_halo_t halo;  /**< the halo plan: which rows travel, from and to whom; of a node-aware
+                            exchange the rows to send are in one group */
+    bool        alone; /**< no row travels from or to this rank: no entry is off-diagonal */
     const spmm_transport_ops_t *transport; /**< borrowed */
-    void                 *state; /**< of the transport, owned; NULL in a node-aware exchange */
-    spmm_node_exchange_t *node;  /**< owned; NULL in one */
-    uint32_t              begun; /**< exchanges, and captures launched, which have some */
+    void                       *state;     /**< of the transport, owned; NULL if node is not */
+    spmm_node_exchange_t       *node;      /**< node-aware, owned; NULL: the exchange is flat */
+
+    uint32_t begun;   /**< exchanges, and captures launched, which have some */
     uint32_t skipped; /**< executes in which nothing was begun: refused, or failed before */
-    uint32_t agreed;  /**< missed, as all ranks had it when they last agreed on it */
+    uint32_t agreed;  /**< skipped, as all ranks had it when they last compared it */
 
     spmm_stream_t      comm_stream;
     bool               in_line;    /**< the product under way is on the user stream alone */
@@ -45,8 +44,8 @@ typedef struct {
     spmm_reduce_list_t reduce;     /**< op T adds these */
     void              *send_rows;  /**< device [send rows x n], packed */
     void              *rounded;    /**< device [send rows and recv rows x n], packed, of the type in
-                                      which they travel; NULL: as they are */
-    void              *ghost_rows; /**< device [recv rows x n], packed; NULL unless SPLIT */
+                                        which they travel; NULL: as they are */
+    void              *ghost_rows; /**< device [recv rows x n], packed; NULL with a merged block */
     void              *peer_rows;  /**< the one of them that is the transport's; NULL: none */
 } spmm_plan_exchange_t;
 
@@ -62,7 +61,7 @@ int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
  *  slice, must be there.  Nothing is under way when it fails. */
 spmm_status_t spmmi_plan_begin_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                     const spmm_slice_t *slice, spmm_stream_t stream);
-/** Finish it, before the next one begins: what follows mark EXCHANGED of the slice sees the
+/** Finish it, before the next one begins: what follows event EXCHANGED of the slice sees the
  *  rows. */
 spmm_status_t spmmi_plan_end_rows(spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice, spmm_stream_t stream);

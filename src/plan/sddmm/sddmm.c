@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.c
- *  SDDMM as a plan runs a product (schedule/overlap.c): rows of Y travel on the comm stream while
- *  the user stream computes the entries whose row of Y is this rank's own; then the others.  Every
- *  entry is in one of the two blocks, so neither waits for results of the other.
+ *  SDDMM as a plan runs a product (run/overlap.c).  Rows of Y travel on the comm stream.  Meanwhile
+ *  the user stream computes the entries whose row of Y is this rank's own, and then the others.
+ *  Every entry is in one of the two blocks, so neither waits for results of the other.
  */
 #include "plan/sddmm/sddmm.h"
 

@@ -236,8 +236,8 @@ static spmm_status_t enqueue(spmm_plan_t *plan, const void *values, spmm_stream_
 }
 
 /* What uses the formats next, on another stream or from the host, comes after these values.  Times
- * are those of executes: only the mark that streams wait for. */
-static spmm_status_t mark_end(spmm_plan_t *plan, spmm_stream_t stream)
+ * are those of executes, so only the event that streams wait for is recorded. */
+static spmm_status_t record_end(spmm_plan_t *plan, spmm_stream_t stream)
 {
     const spmm_device_ops_t *ops = plan->device->ops;
 
@@ -277,5 +277,5 @@ spmm_status_t spmmi_plan_take_values(spmm_plan_t *plan, const void *values, spmm
         SPMM_TRY(spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_DONE, stream));
     }
     status = enqueue(plan, values, stream);
-    return spmmi_first_failure(status, mark_end(plan, stream));
+    return spmmi_first_failure(status, record_end(plan, stream));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 3 4 8 */
-/** @file test_node_exchange.c  Exchanges in a node-aware exchange on made-up nodes: what arrives,
- *  what is added, what crosses between nodes, and how they end where a rank fails. */
+/** @file test_node_exchange.c  Node-aware exchanges on made-up nodes: what arrives, what is added,
+ *  what crosses between nodes, and how they end where a rank fails. */
 #include "transport_case.h"
 
 #include "base/nodes.h"
@@ -9,10 +9,10 @@
 
 enum { COLUMNS = 5, ROW_BYTES = COLUMNS * sizeof(double) };
 
-/** A pseudo-random halo and an exchange in a node-aware exchange on it. */
+/** A pseudo-random halo and a node-aware exchange of it. */
 typedef struct {
     halo_case_t           needs;
-    spmm_halo_t           flat, halo; /**< halo: with the send rows of a node-aware exchange */
+    spmm_halo_t           flat, halo; /**< halo: with the send rows of node */
     spmm_node_exchange_t *node;
     spmm_direction_t      direction;
     double               *send_rows, *rows; /**< [send rows, recv rows x COLUMNS] */
@@ -25,7 +25,7 @@ static const int shapes[][8] = {{0, 0, 2, 2, 4, 4, 6, 6}, /* pairs of successive
                                 {0, 0, 2, 0, 0, 2, 0, 7}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* Fills env->nodes; false: there are no levels, as of 2 ranks in most shapes. */
+/* Fills env->nodes; false: they are not grouped, as of 2 ranks in most shapes. */
 static bool make_nodes(int shape)
 {
     spmm_assert_ok(spmmi_nodes_create(&spmm_test_env.err, spmm_test_env.size, shapes[shape],

@@ -47,8 +47,8 @@ static void test_near_visible(void **state)
     check(4, ids, (const uint64_t[]){9, 7, 8, 6}, (const int[]){0, 0, 0, 0});
 }
 
-/* CUDA_VISIBLE_DEVICES transposed by rank, a common way to give each its own as device 0. */
-static void test_turned(void **state)
+/* CUDA_VISIBLE_DEVICES rotated by rank, a common way to give each its own as device 0. */
+static void test_rotated(void **state)
 {
     const uint64_t ids[3][4] = {{9, 8, 7}, {8, 7, 9}, {7, 9, 8}};
 
@@ -76,5 +76,5 @@ static void test_collective(void **state)
     assert_int_equal(n_before, env.rank / 3);
 }
 
-SPMM_TESTS(test_all_visible, test_one_visible, test_near_visible, test_turned, test_none_visible,
+SPMM_TESTS(test_all_visible, test_one_visible, test_near_visible, test_rotated, test_none_visible,
            test_collective);

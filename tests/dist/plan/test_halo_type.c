@@ -33,8 +33,8 @@ static spmm_matrix_t *create(spmm_type_t type)
     return test_context_rule(ctx, type, spmm_test_env.rank * EACH, EACH, EACH, size(), a_of, &type);
 }
 
-/* Greatest error of this rank's rows of C relative to |A| |B| of the entries whose row of B
- * travels, behind what exact ghost rows may have. */
+/* Greatest error of this rank's rows of C, less what exact ghost rows may have.  It is relative to
+ * |A| |B| of the entries whose row of B travels. */
 static double error_of(spmm_type_t type, const void *C)
 {
     const double slack = type == SPMM_R_32F ? 5e-6 : 1e-12;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
+/* test: RANKS 4 AS nodes ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/* test: RANKS 4 DEVICE cuda AS cuda_levels ENV SPMM_TEST_RANKS_PER_NODE=2 */
+/* test: RANKS 4 DEVICE cuda AS cuda_nodes ENV SPMM_TEST_RANKS_PER_NODE=2 */
 /** @file test_plan.c
  *  Products of whole plans against the dense FP64 product: op, types, layout, partition, engine,
  *  order of rows, schedule, width and factors, from one table; every engine in every mode over the

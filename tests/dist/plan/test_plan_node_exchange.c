@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 4 */
-/** @file test_plan_node_exchange.c  Option levels: what is taken and reported; refusals are those
- *  of test_refusals.c, products in a node-aware exchange those of test_plan.c and test_sddmm.c, run
- *  as levels. */
+/** @file test_plan_node_exchange.c  Key exchange of option tuning: what is taken and reported.
+ *  Refusals are those of test_refusals.c; test_plan.c and test_sddmm.c, run as nodes, have the
+ *  products. */
 #include "test_context.h"
 
 #include <stdlib.h>

@@ -27,7 +27,7 @@ static void assert_flow(const spmm_flow_t *a, const spmm_flow_t *b)
     assert_int_equal(a->messages_max, b->messages_max);
 }
 
-/* A plan of all ranks counts what was predicted for it: flat or in a node-aware exchange. */
+/* A plan of all ranks counts what was predicted for it: flat or node-aware. */
 static void check_plan(const char *spec, const char *partition, int per_node, const char *exchange)
 {
     spmm_context_t      *ctx     = test_context_on(spmm_test_env.comm, per_node);

@@ -15,20 +15,20 @@ static void test_bytes(void **state)
     size_t         rows[2];
 
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=20,ny=20", SPMM_R_64F, 1, &A));
-    for (int joined = 0; joined < 2; joined++) {
+    for (int merged = 0; merged < 2; merged++) {
         spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
         spmm_plan_t        *plan;
 
-        o.tuning = joined == 0 ? "schedule=overlap" : "schedule=merged";
+        o.tuning = merged == 0 ? "schedule=overlap" : "schedule=merged";
         spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
         assert_null(plan->blocks.diagonal.csr.values);
         assert_null(plan->blocks.off_diagonal.csr.values);
         assert_null(plan->blocks.merged.block.csr.values);
         assert_null(plan->blocks.need);
-        rows[joined] = spmmi_plan_buffer_bytes(plan);
+        rows[merged] = spmmi_plan_buffer_bytes(plan);
         if (spmm_test_env.size > 1) {
-            assert_int_equal(plan->blocks.diagonal.engine == NULL, joined == 1);
-            assert_int_equal(plan->blocks.merged.block.engine == NULL, joined == 0);
+            assert_int_equal(plan->blocks.diagonal.engine == NULL, merged == 1);
+            assert_int_equal(plan->blocks.merged.block.engine == NULL, merged == 0);
         }
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=3 */
+/* test: RANKS 4 AS nodes ENV SPMM_TEST_RANKS_PER_NODE=3 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_attention_gradients.c  Gradients of sparse attention, in FP64 against finite
  *  differences and in other types against those in FP64. */

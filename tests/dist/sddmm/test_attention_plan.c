@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=3 */
+/* test: RANKS 4 AS nodes ENV SPMM_TEST_RANKS_PER_NODE=3 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_attention_plan.c  Sparse attention in one operation: O and the log of sums against
  *  FP64, mistakes, failed allocations. */

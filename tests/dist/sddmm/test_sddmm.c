@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/* test: RANKS 4 AS levels ENV SPMM_TEST_RANKS_PER_NODE=3 */
+/* test: RANKS 4 AS nodes ENV SPMM_TEST_RANKS_PER_NODE=3 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/* test: RANKS 4 DEVICE cuda AS cuda_levels ENV SPMM_TEST_RANKS_PER_NODE=3 */
+/* test: RANKS 4 DEVICE cuda AS cuda_nodes ENV SPMM_TEST_RANKS_PER_NODE=3 */
 /** @file test_sddmm.c  Dot products at masks of all kinds, in all types and formats, and
  *  mistakes. */
 #include "sddmm_case.h"

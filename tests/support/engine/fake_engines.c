@@ -25,7 +25,7 @@ static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **for
 {
     fake_format_t *mine;
 
-    const int variant = k == YARDSTICK ? 0 : problem->variant; /* its first is numbered 1 */
+    const int variant = k == BASELINE ? 0 : problem->variant; /* its first is numbered 1 */
 
     fakes[k].builds++;
     assert_in_range(variant, 0, fakes[k].more_variants);
@@ -151,7 +151,7 @@ void fake_prepare(const double predicted[N_FAKES])
     fake_load_s           = 0.0;
     fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
-        fakes[k].seconds   = k == YARDSTICK ? 150 * us : 100 * us;
+        fakes[k].seconds   = k == BASELINE ? 150 * us : 100 * us;
         fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].name,
                                                 .engine      = &engines[k],
                                                 .layout      = SPMM_LAYOUT_ROW,

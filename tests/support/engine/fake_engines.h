@@ -9,12 +9,12 @@
 
 #include "engine/tune/autotune.h"
 
-/** YARDSTICK bears the name of the engine that others are compared with, ALWAYS is always
+/** BASELINE bears the name of the engine that others are compared with, ALWAYS is always
  *  measured; the last two are the block's columns and those of B. */
 enum {
     N_FAKES       = 5,
     ALWAYS        = 2,
-    YARDSTICK     = N_FAKES - 1,
+    BASELINE      = N_FAKES - 1,
     N_COLS        = 7,
     PLANNED       = 6,
     FAKE_VARIANTS = 3

@@ -78,7 +78,7 @@ static const struct {
     {"whosever it is", 1.5, {{0}, {60, -1, 40}}, true, .engine = 1, .variant = 2, .builds = {0, 3}},
     {"few products", 0, {{0, 1}}, .executes = 1},
     {"an engine by name", 0, {{0, 1}}, .name = "zero", .builds = {1}},
-    /* Products of a second, so that what the host's clock says does not count: a trial takes five,
+    /* Products of a second, so that what the host's clock says does not count.  A trial takes five:
      * 5 % of 1000 are enough for all variants, and three times 5 % of 40 for no near candidate. */
     {"all variants",
      1.01e6,

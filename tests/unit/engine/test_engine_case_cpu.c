@@ -256,8 +256,8 @@ static void test_comparison(void **state)
     assert_true(error_of(0.0, 1e-20, 1e-20) == 0.0 && isinf(error_of(1e-3, 0.0, 1.0)));
 }
 
-/* A block that is borrowed is not copied, and stays its owner's until it is owned. */
-static void test_lent_block(void **state)
+/* A block that is borrowed is not copied, and stays its lender's until the format owns it. */
+static void test_borrowed_block(void **state)
 {
     const spmm_engine_ops_t *engine  = spmmi_engine_find("csr-cpu");
     const spmm_problem_t     problem = {.ab_type = SPMM_R_64F,
@@ -291,4 +291,4 @@ static void test_lent_block(void **state)
 
 SPMM_TESTS(test_comparison, test_shapes, test_columns_apart, test_accuracy, test_special_values,
            test_same_bits, test_life, test_thread_counts, test_tf32_round, test_choice,
-           test_lent_block);
+           test_borrowed_block);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_edge.c  Column-major B and C with engines that multiply row-major blocks: what a plan
- *  holds, and what is chosen.  Products are those of test_plan.c. */
+/** @file test_conversion.c  Column-major B and C with engines that multiply row-major blocks: what
+ *  a plan holds, and what is chosen.  Products are those of test_plan.c. */
 #include "plan_case.h"
 
 #include "cpu/cpu_kernels.h"
@@ -21,11 +21,11 @@ static spmm_plan_t *diagonal_plan(const char *engine, spmm_layout_t layout, spmm
     return plan;
 }
 
-/* What a plan with and without the edge holds, and says: CUDA kernels store C by columns. */
+/* What a plan with and without the conversion holds, and says: CUDA kernels store C by columns. */
 static void test_explain(void **state)
 {
-    const bool          direct = getenv("SPMM_TEST_DEVICE") != NULL;
-    const spmm_layout_t inner  = direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+    const bool          direct    = getenv("SPMM_TEST_DEVICE") != NULL;
+    const spmm_layout_t converted = direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
     const char *const   note =
         direct ? "with a row-major copy of B  <- chosen" : "with row-major copies  <- chosen";
     spmm_matrix_t *A;
@@ -37,11 +37,12 @@ static void test_explain(void **state)
         char               *text   = test_context_explain(plan);
 
         assert_int_equal(plan->conversion.used, col == 1);
-        assert_int_equal(plan->blocks.diagonal.problem.layout, col == 1 ? inner : SPMM_LAYOUT_ROW);
+        assert_int_equal(plan->blocks.diagonal.problem.layout,
+                         col == 1 ? converted : SPMM_LAYOUT_ROW);
         assert_int_equal(plan->blocks.off_diagonal.problem.layout,
-                         col == 1 ? inner : SPMM_LAYOUT_ROW);
+                         col == 1 ? converted : SPMM_LAYOUT_ROW);
         assert_null(plan->conversion.halo);
-        assert_int_equal(strstr(text, "\nedge: ") != NULL, col == 1);
+        assert_int_equal(strstr(text, "\nconversion: ") != NULL, col == 1);
         assert_int_equal(strstr(text, note) != NULL, col == 1);
         bytes[col] = plan->stats.host_bytes + plan->stats.device_bytes;
         free(text);
