@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of README.md, docs/explanation/performance.md and docs/reference/papers.md, out of
-bench/results.
+"""The tables of README.md and of documents on performance, papers and SDDMM, out of bench/results.
 
     bench/report.py            writes them
     bench/report.py --check    says which of them differ, exit code 1
@@ -9,7 +8,6 @@ bench/results.
 A document has them between the comments `<!-- report: NAME -->` and `<!-- end -->`."""
 import pathlib
 import re
-import statistics
 import sys
 import textwrap
 
@@ -22,7 +20,8 @@ import table  # noqa: E402
 import variants  # noqa: E402
 from table import geomean, stem  # noqa: E402
 
-DOCUMENTS = ("README.md", "docs/explanation/performance.md", "docs/reference/papers.md")
+DOCUMENTS = ("README.md", "docs/explanation/performance.md", "docs/explanation/sddmm.md",
+             "docs/reference/papers.md")
 BLOCK = re.compile(r"(<!-- report: (.+?) -->\n).*?(<!-- end -->\n)", re.S)
 MODES = (("FP32 as TF32", "32f-fast-tf32"), ("FP32", "32f"), ("FP64", "64f"), ("FP16", "16f"))
 SCALED = (("stencil27, 8 M rows", "stencil27:nx=200,ny=200,nz=200"),
@@ -129,14 +128,6 @@ def four_gpus():
                  "over needed rows"], lines)
 
 
-def least():
-    def cell(mode, n):
-        found = default_plans(mode, n)
-        return f"{found[0]['ratio_to_cusparse']:.2f}, {found[0]['matrix']}" if found else "-"
-    return grid(["compute mode", "N = 32", "N = 128", "N = 512"],
-                [[title, *(cell(mode, n) for n in (32, 128, 512))] for title, mode in MODES])
-
-
 def classes():
     titles, lines = ["class", "matrices"], []
     shown = [(title, mode, n) for title, mode in MODES for n in (32, 128, 512) if ratios(mode, n)]
@@ -148,21 +139,16 @@ def classes():
     return grid(titles, lines)
 
 
-def more_ratios(title, kinds, widths):
-    """Of products of default plans by type: column-major, complex, narrow."""
-    return grid([title] + [f"N = {n}" for n in widths], [
-        [name, *(both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
-                 for n in widths)] for name, kind in kinds])
-
-
-def column_major():
-    return more_ratios("what", (
-        ("FP64, column-major", "64f"), ("FP32, column-major", "32f"), ("FP16, column-major", "16f"),
-        ("complex FP64", "64c"), ("complex FP32", "32c")), (8, 32, 128))
-
-
-def narrow():
-    return more_ratios("row-major", (("FP64", "64f"), ("FP32", "32f")), (1, 4, 20, 100))
+def layouts():
+    """Of products of default plans by type, layout and width."""
+    widths, kinds = (1, 4, 8, 20, 32, 100, 128), (
+        ("FP64, column-major", "64f", (8, 32, 128)), ("FP32, column-major", "32f", (8, 32, 128)),
+        ("FP16, column-major", "16f", (8, 32, 128)), ("complex FP64", "64c", (8, 32, 128)),
+        ("complex FP32", "32c", (8, 32, 128)), ("FP64, row-major", "64f", (1, 4, 20, 100)),
+        ("FP32, row-major", "32f", (1, 4, 20, 100)))
+    return grid(["what"] + [f"N = {n}" for n in widths], [
+        [title, *(both(values(rows("single_gpu_more.tsv", type=kind), f"ratio_{n}"))
+                  if n in has else "-" for n in widths)] for title, kind, has in kinds])
 
 
 def many_products():
@@ -180,33 +166,21 @@ def many_products():
                  "fastest published on each", "at least as fast on"], lines)
 
 
-def break_even():
-    found = sorted(r["break_even"] for r in default_plans("32f-fast-tf32", 128))
-    return grid(["TF32, N = 128", "products"], [
-        ["until the plan has paid for itself, median", f"{statistics.median_low(found):.0f}"]])
-
-
 def several_gpus():
     lines = []
-    for ranks in (4, 2):
+    for ranks, title in ((4, "4 H100, FP32, N = 128"), (2, "2 H200, FP32, N = 128")):
         found = rows("dist_32f.tsv", set="baselines", ranks=ranks)
-        lines.append([ranks, len(found), *(both(values(found, to)) for to in
-                                           ("to_allgather", "to_needed", "to_in_place"))])
-    return grid(["GPUs", "matrices", "over allgather", "over needed rows",
-                 "over needed rows in place"], lines)
-
-
-def two_gpus():
-    lines = []
-    for title, kind, n in (("FP32, 128", "32f", 128), ("FP32, 32", "32f", 32),
-                           ("FP64, 16", "64f", 16)):
+        lines.append([title, len(found), "-", "-", *(both(values(found, to)) for to in
+                                                     ("to_allgather", "to_needed", "to_in_place"))])
+    for kind, n in (("32f", 128), ("32f", 32), ("64f", 16)):
         found = rows("two_gpus.tsv", type=kind, N=n)
-        lines.append([title, len(found), both(values(found, "efficiency")),
+        lines.append([f"2 H100, FP{kind[:2]}, N = {n}", len(found),
+                      both(values(found, "efficiency")),
                       mean(r["efficiency"] for r in found if r["T1_us"] >= 100),
                       *(both(r[candidate] / r["T2_us"] for r in found)
-                        for candidate in ("needed_us", "in_place_us", "allgather_us"))])
-    return grid(["type, N", "products", "efficiency", "where T1 >= 100 us", "needed rows",
-                 "in place", "allgather"], lines)
+                        for candidate in ("allgather_us", "needed_us", "in_place_us"))])
+    return grid(["GPUs", "products", "efficiency", "where T1 >= 100 us", "over allgather",
+                 "over needed rows", "over needed rows in place"], lines)
 
 
 def cpus():
@@ -218,7 +192,7 @@ def cpus():
     return grid(titles, [[n] + [
         both(r["ratio"] for r in rows("cpu.tsv", N=n, threads=threads, type=kind, peer=peer,
                                       layout="row") if cpu in r["#"])
-        for cpu, threads, kind, peer in columns] for n in (1, 4, 8, 16, 32, 128)])
+        for cpu, threads, kind, peer in columns] for n in (1, 4, 8, 32, 128)])
 
 
 def sddmm():
@@ -230,15 +204,6 @@ def sddmm():
     lines = [[title] + [both(r["ratio"] for r in rows("sddmm.tsv", type=kind, K=k) if group(r))
                         for kind, k in columns] for title, group in groups]
     return grid(["masks"] + [f"FP{kind[:2]}, K = {k}" for kind, k in columns], lines)
-
-
-def lobpcg():
-    def seconds(ranks, engine):
-        row, = rows("lobpcg.tsv", ranks=ranks, engine=engine)
-        return f"{float(re.search(r'([0-9.]+) s of it products', row['steps_and_times'])[1]):.3f}"
-    return grid(["products of LOBPCG, s", "1 GPU", "2 GPUs", "4 GPUs"],
-                [[title, *(seconds(ranks, engine) for ranks in (1, 2, 4))]
-                 for title, engine in (("plans", "auto"), ("cuSPARSE", "cusparse"))])
 
 
 def counted():
@@ -298,10 +263,9 @@ def synergy():
 
 REPORTS = {
     "how fast": how_fast, "one GPU": one_gpu, "pruned weights": pruned_weights,
-    "four GPUs": four_gpus, "least": least, "classes": classes, "column-major": column_major,
-    "narrow": narrow, "many products": many_products, "break even": break_even,
-    "several GPUs": several_gpus, "two GPUs": two_gpus, "CPUs": cpus, "SDDMM": sddmm,
-    "LOBPCG": lobpcg, "counted": counted, "systems": systems, "synergy": synergy,
+    "four GPUs": four_gpus, "classes": classes, "layouts": layouts,
+    "many products": many_products, "several GPUs": several_gpus, "CPUs": cpus, "SDDMM": sddmm,
+    "counted": counted, "systems": systems, "synergy": synergy,
     **{paper: lambda paper=paper: grid(*variants.means(
         paper, ROOT / f"bench/results/{paper}.tsv")) for paper in variants.BASES}}
 

@@ -81,7 +81,7 @@ def windows(path):
 
 def plan(path):
     """Three ranks: diagonal and off-diagonal blocks of A, own and ghost rows of B."""
-    svg = Svg(820, 380)
+    svg = Svg(870, 380)
     size, step = 240, 80
     svg.text(60, 30, "A")
     svg.text(430, 30, "B")
@@ -101,8 +101,8 @@ def plan(path):
                       top + 12 + 16 * k)
         svg.text(540, top + 70, "ghost rows", "middle", 11)
         svg.rect(640, top, 60, step, COLOURS[p], "#888", 0.35)
-        svg.text(710, top + 36, "= local x own rows", size=11)
-        svg.text(710, top + 52, "+ halo x ghost rows", size=11)
+        svg.text(710, top + 36, "= diagonal x own rows", size=11)
+        svg.text(710, top + 52, "+ off-diagonal x ghost rows", size=11)
     svg.text(82, 364, "dark: the diagonal block, columns this rank owns; stripes: the "
              "off-diagonal block, of which only non-empty columns exist")
     svg.save(path)
