@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents say exists: links, sentences of the library, functions, options; pictures are
-well-formed and as their scripts draw them."""
+"""What the documents say exists: links, sentences of the library, functions, options; their own
+sentences are short; pictures are well-formed and as their scripts draw them."""
 import os
 import pathlib
 import re
@@ -15,12 +15,73 @@ from sentences import ROOT, all_sentences
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CALL = re.compile(r"\b((?:spmm|SPMM)_\w+)\(")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
+# What ends a paragraph or is none: empty lines, headings, tables, comments, quotations.
+NO_PROSE = re.compile(r"\s*$|[#|>]|<!--|!\[")
+ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s+")
+SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*]*\s+(?=[(\"*]*[A-Z0-9])")
+MOST_WORDS = 25  # of a sentence, in the mean of a page
 
 
 def documents():
     found = [p for p in ROOT.rglob("*.md") if "build" not in p.relative_to(ROOT).parts]
     assert len(found) > 10
     return sorted(found)
+
+
+def paragraphs(text):
+    """Paragraphs and list items of a page, without code, tables, headings and comments."""
+    found, open_, fenced = [], False, False
+    for line in text.splitlines():
+        fenced ^= line.startswith("```")
+        item = ITEM.match(line)
+        code = fenced or line.startswith("```") or (line.startswith("    ") and not open_)
+        if code or NO_PROSE.match(line):
+            open_ = False
+        elif open_ and not item:
+            found[-1] += " " + line.strip()
+        else:
+            found.append(line[item.end():] if item else line.strip())
+            open_ = True
+    return found
+
+
+def sentence_lengths(text):
+    """Words of each sentence of a page; inline code is one word, a link is its text."""
+    lengths = []
+    for paragraph in paragraphs(text):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "Code", paragraph))
+        lengths += [len(part.split()) for part in SENTENCE_END.split(plain) if part.strip()]
+    return lengths
+
+
+def too_long(name, text):
+    """What is wrong with the sentences of a page; None: nothing."""
+    lengths = sentence_lengths(text)
+    mean = sum(lengths) / max(1, len(lengths))
+    return None if mean < MOST_WORDS else (
+        f"{name}: sentences have {mean:.1f} words in the mean, and should have less than "
+        f"{MOST_WORDS}: make several of the longest, which has {max(lengths)}")
+
+
+class Sentences(unittest.TestCase):
+    def test_pages(self):
+        pages = [p for p in documents() if ROOT / "docs" in p.parents or p.parent == ROOT]
+        self.assertGreater(len(pages), 20)
+        self.assertEqual([], [wrong for page in pages if (wrong := too_long(
+            page.relative_to(ROOT), page.read_text(encoding="utf-8")))])
+
+    def test_finds_long_ones(self):
+        """A page of 24 and 26 words a sentence fails, one of 24 words passes."""
+        short, long = "One " + "word " * 22 + "more. ", "One " + "word " * 24 + "more. "
+        self.assertIsNone(too_long("page.md", short * 3))
+        self.assertRegex(too_long("page.md", short + long),
+                         r"^page\.md: sentences have 25\.0 words in the mean.* has 26$")
+
+    def test_counts_prose_alone(self):
+        page = ("# A heading of seven words is none\n\n| a | table |\n|---|---|\n\n<!-- no -->\n"
+                "First [a link](a.md) and `inline code`.\nA second one goes on\nhere. Third?\n\n"
+                "    code in lines\n\n```sh\nmore code\n```\n- item one\n  goes on\n- item two\n")
+        self.assertEqual(sentence_lengths(page), [5, 6, 1, 4, 2])
 
 
 class Documents(unittest.TestCase):
