@@ -96,7 +96,7 @@ class Documents(unittest.TestCase):
         text = (ROOT / "docs/how-to/troubleshooting.md").read_text(encoding="utf-8")
         quoted = [" ".join(lines.replace("> ", "").split("\n")).strip()
                   for lines in re.findall(r"^((?:> .*\n)+)", text, re.M)]
-        self.assertGreater(len(quoted), 30)
+        self.assertGreater(len(quoted), 15)
         sentences = all_sentences()
         for line in quoted:
             self.assertGreater(len(line), 25)
@@ -121,7 +121,7 @@ class Documents(unittest.TestCase):
         """Options of spmm_dist in its guides are in its --help."""
         help_text = (ROOT / "tools" / "driver" / "driver_help.c").read_text(encoding="utf-8")
         for name in ("tutorial/first_product.md", "how-to/read_a_report.md", "how-to/tune.md",
-                     "how-to/column_major.md", "how-to/partition.md", "reference/spmm_dist.md",
+                     "how-to/own_rows.md", "how-to/partition.md", "reference/spmm_dist.md",
                      "reference/files.md", "reference/library.md", "reference/schedules.md",
                      "explanation/how_it_works.md", "explanation/schedules.md",
                      "explanation/reordering.md"):
