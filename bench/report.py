@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("common", "engine", "papers")]
 import headlines  # noqa: E402
 import published  # noqa: E402
-from pruned import crossing, speedups  # noqa: E402
 import table  # noqa: E402
 import variants  # noqa: E402
 from table import geomean, stem  # noqa: E402
@@ -88,11 +87,10 @@ def how_fast():
     full = means["32f-fast-tf32"] + means["32f"] + means["64f"]
     wide = [r["to_allgather"] for r in rows("scaling_32f.tsv", set="strong", ranks=4)]
     text = (f"**How fast.** A product on one NVIDIA H100 is {min(full):.1f} to {max(full):.1f} "
-            "times as fast as the fastest cuSPARSE algorithm in FP32 and FP64 and "
-            f"{min(means['16f']):.1f} to {max(means['16f']):.1f} times in FP16 as cuSPARSE is in "
-            "FP32, on four H100 "
-            f"{min(wide):.1f} to {max(wide):.0f} times as fast as NCCL allgather + cuSPARSE "
-            "([measurements](#measurements)).")
+            "times as fast as cuSPARSE's fastest algorithm in FP32 and FP64. In FP16 it is "
+            f"{min(means['16f']):.1f} to {max(means['16f']):.1f} times as fast as cuSPARSE is in "
+            f"FP32. Products on four H100 are {min(wide):.1f} to {max(wide):.0f} times as fast as "
+            "NCCL allgather with cuSPARSE ([measurements](#measurements)).")
     return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
@@ -106,14 +104,6 @@ def one_gpu():
         lines.append(cells)
     return grid(["compute mode", "matrices", "N = 32", "least", "N = 128", "least", "N = 512",
                  "least"], lines)
-
-
-def pruned_weights():
-    curves = speedups(rows("pruned.tsv"), "dense_us")
-    return grid(["vectors of", "N = 128", "N = 256", "N = 512"],
-                [[title, *(f"{crossing(curves[v, n]):.0f}" for n in (128, 256, 512))]
-                 for v, title in ((8, "8 rows"), (4, "4 rows"), (2, "2 rows"),
-                                  (1, "single entries"))])
 
 
 def four_gpus():
@@ -262,8 +252,8 @@ def synergy():
 
 
 REPORTS = {
-    "how fast": how_fast, "one GPU": one_gpu, "pruned weights": pruned_weights,
-    "four GPUs": four_gpus, "classes": classes, "layouts": layouts,
+    "how fast": how_fast, "one GPU": one_gpu, "four GPUs": four_gpus, "classes": classes,
+    "layouts": layouts,
     "many products": many_products, "several GPUs": several_gpus, "CPUs": cpus, "SDDMM": sddmm,
     "counted": counted, "systems": systems, "synergy": synergy,
     **{paper: lambda paper=paper: grid(*variants.means(

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file execute.c
  *  The way of one product, from checked operands to the last enqueue; the functions stand in the
- *  order in which it meets them:
+ *  order in which the product meets them:
  *
- *      the buffers are free      after mark DONE of the last product, if that was on another stream
+ *      the buffers are free      after event DONE of the last product, if that was on another stream
  *      captured, or as it comes  capture.c launches what it has captured, else calls enqueue()
- *      mark START
- *      the schedule              schedule/NAME.c: passes over C (product/products.c) and exchanges
- *                                (product/rows.c); a rank without peers multiplies its block
- *      C from the edge           where the blocks wrote a copy (product/edge.c): row-major, or the
- *                                sums of several products for C of 16 bits
- *      mark DONE                 also behind what failed
+ *      event START
+ *      the schedule              overlap.c or merged.c: passes over C (products.c) and exchanges
+ *                                (rows.c); a rank without peers multiplies its block
+ *      C from its copy           where the blocks wrote a copy (products.c): row-major, or the sums
+ *                                of several products for C of 16 bits
+ *      event DONE                also behind what failed
  */
 #include "plan/run/execute.h"
 
@@ -129,9 +129,9 @@ spmm_status_t spmmi_plan_check_sequence(const spmm_plan_t *plan)
 
 spmm_status_t spmmi_plan_resync(spmm_plan_t *plan)
 {
-    const int64_t missed   = plan->exchange.skipped;
+    const int64_t skipped  = plan->exchange.skipped;
     const bool    alone    = plan->exchange.alone; /* nobody's rows are at stake */
-    int64_t       range[2] = {alone ? INT64_MAX : missed, alone ? INT64_MAX : -missed};
+    int64_t       range[2] = {alone ? INT64_MAX : skipped, alone ? INT64_MAX : -skipped};
 
     SPMM_TRY(spmmi_allreduce(plan->env, range, 2, MPI_INT64_T, MPI_MIN));
     if (range[0] != INT64_MAX && range[0] != -range[1]) {
