@@ -3,7 +3,7 @@
  *  The way of one product, from checked operands to the last enqueue; the functions stand in the
  *  order in which the product meets them:
  *
- *      the buffers are free      after event DONE of the last product, if that was on another stream
+ *      the buffers are free      after DONE of the last product, if that was on another stream
  *      captured, or as it comes  capture.c launches what it has captured, else calls enqueue()
  *      event START
  *      the schedule              overlap.c or merged.c: passes over C (products.c) and exchanges
