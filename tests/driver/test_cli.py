@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options, exit codes, lists and messages of the driver."""
 import os
+import pathlib
 import re
 import tempfile
 import unittest
@@ -20,9 +21,18 @@ class Usage(unittest.TestCase):
         self.assertEqual(result.out, "")
 
     def test_input_is_given_once(self):
-        self.refused(says="--matrix")
+        self.refused("--columns", "5", says="--matrix")
         self.refused("--matrix", "", says="--matrix")
         self.refused("--matrix", "a.mtx", "--generate", "rmat:scale=3,degree=2", says="--matrix")
+
+    def test_without_options(self):
+        """A grid is multiplied and checked; the program is at the top of the build folder, too."""
+        driver = pathlib.Path(harness.DRIVER)
+        self.assertTrue(driver.samefile(driver.parent.parent / "spmm_dist"))
+        result = harness.run(ranks=2)
+        self.assertEqual(result.code, 0, result)
+        self.assertIn("stencil9:nx=400,ny=400,shuffle=1", result.out)
+        self.assertIn(": passed", result.out)
 
     def test_numbers_are_strict(self):
         for value in ("0", "1x", "", " 4", "1.5", "2147483648", "9" * 30):

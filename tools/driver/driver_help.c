@@ -3,7 +3,8 @@
 #include "plan/create/tuning_options.h"
 
 static const char help_input[] =
-    "Usage: mpirun -n RANKS spmm_dist --matrix FILE [option...]\n"
+    "Usage: mpirun -n RANKS spmm_dist              a grid of 400 x 400, verified\n"
+    "  or:  mpirun -n RANKS spmm_dist --matrix FILE [option...]\n"
     "  or:  mpirun -n RANKS spmm_dist --generate SPEC [option...]\n"
     "  or:  mpirun -n RANKS spmm_dist --convert IN OUT [--type TYPE] [--seed S]\n"
     "  or:  mpirun -n RANKS spmm_dist --doctor [--json FILE]\n"

@@ -208,6 +208,10 @@ int driver_options_parse(driver_job_t *job, int argc, char **argv, driver_option
         .warmup     = 2,
         .iterations = 10,
     };
+    if (argc == 1) { /* the first run of a new user */
+        o->generate = "stencil9:nx=400,ny=400,shuffle=1";
+        o->verify   = true;
+    }
     code = read_options(job, argc, argv, o);
     if (o->scale.n > 0) {
         o->device = SPMM_DEVICE_CPU; /* which counts */
