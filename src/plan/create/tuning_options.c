@@ -129,7 +129,7 @@ bool spmmi_tuning_options_read(const char *text, unsigned by, spmm_tuning_option
     char copy[SPMM_TUNING_WHY], *rest;
     bool given[KEYS] = {false}, good = true;
 
-    *tuning = (spmm_tuning_options_t){NULL};
+    *tuning = (spmm_tuning_options_t){.order = NULL};
     (void)snprintf(copy, sizeof copy, "%s", text == NULL ? "" : text);
     (void)snprintf(why, SPMM_TUNING_WHY, "tuning \"%.100s\": ", copy);
     if (text != NULL && strlen(text) >= sizeof copy) {
