@@ -52,12 +52,11 @@ typedef struct {
                            after all rows that it needs have arrived (schedule "merged").  op T and
                            H then multiply by blocks of the transposed A and bring rows of B, not
                            sums */
-    int graph;        /**< nonzero: capture executes in CUDA graphs, for products so small
-                                       that launching their parts takes longer than the work; see
-                                       spmm_execute().  Needs GPUs, on several ranks transport nccl
-                                       or nccl-push, and a context without timeout_s.
-                                       Plans that profile capture nothing: spmm_plan_explain() says
-                                       so */
+    int graph;        /**< nonzero: capture executes in CUDA graphs, for products so small that
+                           launching their parts takes longer than the work; see spmm_execute().
+                           Needs GPUs, on several ranks transport nccl or nccl-push, and a context
+                           without timeout_s.  Plans that profile capture nothing:
+                           spmm_plan_explain() says so */
     spmm_type_t halo_type; /**< rows of B travel rounded to this type: 16F or 16BF where A is in
                                 FP32, 32F where it is in FP64.  Half the bytes, and in C a further
                                 error of up to u |A| |B| of the entries whose row of B
@@ -65,11 +64,11 @@ typedef struct {
                                 beyond the type's range become Inf, and below its normal ones lose
                                 more.  Op N, not for reproducible plans and transport "nccl-push".
                                 AUTO: as they are */
-    int         profile;   /**< local unless with graph; nonzero: time the phases of every
-                                         execute (for stats) */
-    int         exact_nonfinite; /**< nonzero: where B holds Inf or NaN, C has what the entries of A
-                                       make of them.  Zero: engine cusparse may put NaN in other
-                                       rows of C */
+    int         profile;   /**< local unless with graph; nonzero: time the phases of every execute
+                                (for stats) */
+    int         exact_nonfinite; /**< nonzero: where B holds Inf or NaN, C has what the entries of
+                                      A make of them.  Zero: engine cusparse may put NaN in other
+                                      rows of C */
     const char *tuning; /**< "key=value,..." of what the plan else chooses, each key at most once,
                                 in any order; NULL, "", or value auto: the plan chooses.
                                 order: in which a rank multiplies its rows; C is not permuted.

@@ -18,7 +18,7 @@ typedef struct {
     spmm_mm_cursor_t  cursor;
     spmm_entries_t    list; /**< of an array all entries, else some that wait to be packed */
     spmm_bag_t        bag;
-    int64_t           capacity; /**< of the pieces of the bag: spmmi_mm_piece() */
+    int64_t           capacity; /**< of the pieces of the bag: mm_piece() */
 } spmm_mm_part_t;
 
 enum {
