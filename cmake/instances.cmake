@@ -2,9 +2,10 @@
 # Kernels that are templates: one .cu for each instance, made here, so that they compile side by
 # side.  Adds them to spmm_cuda_sources.
 #
-# kernels/cuda/NAME/instances.cmake says spmm_kernel_instances(NAME INSTANCE "ARGUMENTS" ...), and
-# kernels/cuda/NAME/NAME_launch.cuh defines SPMM_INSTANCE(arguments).
+# kernels/cuda/FOLDER/instances.cmake says spmm_kernel_instances(NAME INSTANCE "ARGUMENTS" ...), and
+# kernels/cuda/FOLDER/NAME_launch.cuh defines SPMM_INSTANCE(arguments).
 function(spmm_kernel_instances name)
+  get_filename_component(folder ${CMAKE_CURRENT_LIST_DIR} NAME)
   set(instances ${ARGN})
   while(instances)
     list(POP_FRONT instances instance arguments)

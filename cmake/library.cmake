@@ -71,9 +71,9 @@ set(spmm_fused -ffp-contract=fast)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND spmm_fused --param=avoid-fma-max-bits=0)
 endif()
-set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cpu/csr_cpu/csr_rows.c PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cpu/csr/csr_rows.c PROPERTIES
   COMPILE_OPTIONS "${spmm_fused};-fno-tree-vectorize;-fno-tree-slp-vectorize;-falign-loops=32")
-set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cpu/csr_cpu/csr_mm.c
+set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/cpu/csr/csr_mm.c
   ${PROJECT_SOURCE_DIR}/kernels/cpu/rows.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 set_target_properties(spmm_objects PROPERTIES C_VISIBILITY_PRESET hidden
   CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)

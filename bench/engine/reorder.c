@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "block.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "orders.h"
 
 static const spmm_reorderer_t *const published[] = {&bench_order_acc, &bench_order_rabbit};

@@ -17,9 +17,9 @@
 #include "base/alloc.h"
 #include "block.h"
 #include "engine/bcsr/format.h"
-#include "engine/bittcf/format.h"
 #include "engine/cvse/format.h"
 #include "engine/cvse/variant.h"
+#include "engine/windows/bittcf_format.h"
 #include "spmm_dist/context.h"
 
 static double now_ms(void)

@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_PATTERN_H
 #define SPMM_ENGINE_PATTERN_H
 
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "matrix/csr.h"
 
 typedef struct spmm_pattern spmm_pattern_t;

@@ -5,7 +5,7 @@
  *  patterns without structure and rows without entries are no trouble. */
 #include "format_case.h"
 
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "orders.h"
 
 enum { GROUPS = 48, GROUP = 8, N = GROUPS * GROUP };

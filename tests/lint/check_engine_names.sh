@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# An engine is known by its folder and its line in engine_list.h: no other file of the library names
-# it, in code or comments.
+# An engine is known in the folder that defines it and by its line in engine_list.h: no other file
+# of the library names it, in code or comments.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
 bad=0
@@ -13,21 +13,22 @@ names=$(sed -nE 's/^SPMM_ENGINE\(([a-z0-9_]+)\).*/\1/p' $list)
 allowed() { # FILE NAME
     case "$1 $2" in
         "$list "*) ;;
-        # A folder has the first part of the names of its engines.
-        "src/engine/$2/"* | "src/engine/${2%_*}/"*) ;;
+        "$home/"*) ;;
         # The public column-vector-sparse input is called as the format is in its paper.
         src/matrix/*" cvse" | src/api/*" cvse") ;;
         # A kernel of SDDMM by its public name, and the format that it shares with the engine.
         src/engine/sddmm/*" cvse" | src/plan/sddmm*" cvse") ;;
         # B and C are dense blocks: the word names the engine nowhere else.
         *" dense") ;;
-        # Engine dmma is the FP64 kernel of the format of bittcf.
-        src/engine/dmma/*" bittcf" | src/engine/bittcf/*" dmma") ;;
         *) return 1 ;;
     esac
 }
 
 for name in $names; do
+    home=$(files '^src/engine/.*\.c$' | xargs -r -d '\n' \
+        grep -lE "^const spmm_engine_ops_t spmmi_engine_$name( |\$)")
+    [ -n "$home" ] || { echo "$list: no file defines engine $name"; bad=1; }
+    home=$(dirname "$home")
     # In identifiers and texts, with '_' and '-': csr_gpu, csr-gpu, spmmi_csr_gpu_work.
     pattern="(^|[^a-z0-9])${name//_/[-_]}($|[^a-z0-9])"
     while read -r file; do

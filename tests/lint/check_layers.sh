@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Includes point one way.  A layer sees itself, the layers before it in the list, the public headers
 # and, from device on, the kernels' headers.  Kernels see types.h, kernel_args.h, each other and the
-# arguments of engines, engine/*/args.h, those for CPUs also base/scalar.h (16-bit numbers).
+# arguments of engines, engine/*/*args.h, those for CPUs also base/scalar.h (16-bit numbers).
 # Arguments and base/scalar.h see what kernels see.
 # shellcheck source=tests/lint/lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -66,7 +66,7 @@ while read -r where header; do
     name=${name%[>\"]}
     case "$header" in
         *..*) offend "$where" "$header: no relative paths" ;;
-        '"spmm_dist/types.h"' | '"kernel_args.h"' | '"engine/'*'/args.h"') ;;
+        '"spmm_dist/types.h"' | '"kernel_args.h"' | '"engine/'*'args.h"') ;;
         '"base/scalar.h"')
             case "$where" in kernels/cpu/*) ;; *) offend "$where" "only kernels/cpu may" ;; esac ;;
         '<mpi.h>' | '<nccl.h>') offend "$where" "kernels must not include $header" ;;
@@ -75,7 +75,7 @@ while read -r where header; do
             offend "$where" "kernels must not include $header" ;;
     esac
 done < <(includes kernels; includes src/base | grep '^src/base/scalar\.h:'
-    includes src/engine | grep '^src/engine/[^/]*/args\.h:')
+    includes src/engine | grep '^src/engine/[^/]*/[a-z_]*args\.h:')
 
 # Public headers and examples see what a user sees; examples also the headers beside them.
 while read -r where header; do

@@ -50,6 +50,8 @@ printf '%s\n' "$licence" '#include <mpi.h>' '' '#include "kernel_args.h"' \
 mkdir -p "$tree"/{scripts,src/engine/ell}
 printf '%s\n' "$licence" 'SPMM_ENGINE(ell)' 'SPMM_ENGINE(ell_gpu)' >"$tree/src/engine/engine_list.h"
 printf '%s\n' "$licence" 'int spmmi_ell(void); /* ell-gpu */' >"$tree/src/engine/ell/ell.h"
+printf '%s\n' "$licence" 'const spmm_engine_ops_t spmmi_engine_ell     = {0};' \
+    'const spmm_engine_ops_t spmmi_engine_ell_gpu = {0};' >"$tree/src/engine/ell/ell.c"
 printf '%s\n' '#!/bin/sh' '# SPDX-License-Identifier: Apache-2.0' 'echo' >"$tree/scripts/clean.sh"
 printf '%s\n' '# SPDX-License-Identifier: Apache-2.0' 'x = 1' >"$tree/scripts/clean.py"
 for lint in layers headers format cppcheck files scripts words columns engine_names \
@@ -125,6 +127,7 @@ rejects columns docs/a.md "$(printf '%101s' x | tr ' ' y)"
 rejects engine_names src/plan/a.c 'if (strcmp(name, "ell-gpu") == 0) {'
 rejects engine_names src/engine/a.c '#include "engine/ell/ell.h"'
 rejects engine_names src/plan/a.h 'double ell[3];'
+rejects engine_names src/engine/engine_list.h 'SPMM_ENGINE(nowhere)'
 rejects engine_names partition/a.c '/* As ell has it. */'
 rejects files src/base/a.h "$licence" '/** @file b.h */'
 for n in {1..26}; do printf '%s\n' "$licence" >"$tree/src/base/many$n.h"; done

@@ -3,7 +3,7 @@
 /** @file test_reorder.c  Orders of rows: permutations, the same for any threads, and good ones. */
 #include "format_case.h"
 
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "partition/reorder/reorder.h"
 
 static int32_t *order_of(const spmm_reorderer_t *method, const spmm_csr_t *block, int threads)

@@ -3,7 +3,7 @@
 /** @file test_sorted_sample.c  What a sample of order `sorted` says of the whole order. */
 #include "format_case.h"
 
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "partition/reorder/reorder.h"
 #include "partition/reorder/sorted.h"
 

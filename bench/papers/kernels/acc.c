@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "engine/bittcf/format.h"
+#include "engine/windows/bittcf_format.h"
 #include "orders.h"
 #include "published.h"
 #include "spmm_dist/context.h"

@@ -9,7 +9,7 @@
  *  "remapping"), so that it has neighbours of C, too; operands are rounded to TF32.
  */
 #include "acc.h"
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 
 namespace
 {

@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-#include "engine/bittcf/args.h"
+#include "engine/windows/bittcf_args.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "device/device_cuda.h"
-#include "engine/hrpb/format.h"
-#include "engine/tc/work.h"
+#include "engine/windows/hrpb_format.h"
+#include "engine/windows/tc_work.h"
 #include "published.h"
 #include "spmm_dist/context.h"
 

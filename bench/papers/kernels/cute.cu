@@ -9,7 +9,7 @@
  *  are wide, so that the lanes of a load are in different banks, as its count of transactions
  *  assumes; operands are rounded to TF32.
  */
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 #include "cute.h"
 
 namespace

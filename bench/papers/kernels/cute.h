@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-#include "engine/hrpb/args.h"
+#include "engine/windows/hrpb_args.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file ladder.cu  The steps of the ladder.  Fragments are read by ldmatrix, which SMaT does by
  *  32-bit loads; C goes to memory from registers, in all steps alike. */
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 #include "ladder.h"
 
 namespace

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "engine/bcsr/args.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 
 enum { GROUP = 4 };
 

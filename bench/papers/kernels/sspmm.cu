@@ -9,7 +9,7 @@
  */
 #include <mma.h>
 
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 #include "sspmm.h"
 
 namespace

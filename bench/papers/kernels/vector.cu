@@ -8,7 +8,7 @@
  */
 #include <mma.h>
 
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 #include "vector.h"
 
 namespace

@@ -8,7 +8,7 @@
 #define SPMM_ATTENTION_AGAIN_CUH
 
 #include "cuda/attention/attention.h"
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 
 namespace spmmi
 {

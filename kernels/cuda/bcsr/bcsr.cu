@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr.cu  The launcher of the BCSR kernels, of which instances.cmake lists the types. */
 #include "cuda/bcsr/bcsr.h"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/windows/tc_half.cuh"
 
 namespace spmmi
 {

@@ -3,7 +3,7 @@
 #ifndef SPMM_BCSR_FORMAT_CUH
 #define SPMM_BCSR_FORMAT_CUH
 
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 #include "engine/bcsr/args.h"
 
 namespace spmmi

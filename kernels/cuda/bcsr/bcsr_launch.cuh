@@ -8,7 +8,7 @@
 
 #include "cuda/bcsr/bcsr_rows.cuh"
 #include "cuda/bcsr/bcsr_sums.cuh"
-#include "cuda/tc/tc_launch.cuh"
+#include "cuda/windows/tc_launch.cuh"
 
 namespace spmmi
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file cvse.cu  The launcher of the CVSE kernels, of which instances.cmake lists the types. */
 #include "cuda/cvse/cvse.h"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/windows/tc_half.cuh"
 
 namespace spmmi
 {

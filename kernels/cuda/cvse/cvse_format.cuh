@@ -4,7 +4,7 @@
 #define SPMM_CVSE_FORMAT_CUH
 
 #include "cuda/dense/first.cuh"
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 #include "engine/cvse/args.h"
 
 namespace spmmi

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "cuda/cvse/cvse_rows.cuh"
-#include "cuda/tc/tc_launch.cuh"
+#include "cuda/windows/tc_launch.cuh"
 
 namespace spmmi
 {

@@ -15,7 +15,7 @@
 #define SPMM_CVSE_SLAB_CUH
 
 #include "cuda/cvse/cvse_format.cuh"
-#include "cuda/tc/tc_bulk.cuh"
+#include "cuda/windows/tc_bulk.cuh"
 
 namespace spmmi
 {

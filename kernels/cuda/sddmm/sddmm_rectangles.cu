@@ -4,8 +4,8 @@
  *  kernels that read element by element.
  */
 #include "cuda/sddmm/sddmm.h"
-#include "cuda/tc/tc_bulk.cuh"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/windows/tc_bulk.cuh"
+#include "cuda/windows/tc_half.cuh"
 
 namespace spmmi
 {

@@ -7,8 +7,8 @@
  *  while the next 64 are on the way.
  */
 #include "cuda/sddmm/sddmm.h"
-#include "cuda/tc/tc_common.cuh"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/windows/tc_common.cuh"
+#include "cuda/windows/tc_half.cuh"
 
 namespace spmmi
 {

@@ -13,9 +13,9 @@
  *  while others keep the tensor cores busy.
  */
 #include "cuda/sddmm/sddmm.h"
-#include "cuda/tc/tc_bulk.cuh"
-#include "cuda/tc/tc_half.cuh"
-#include "cuda/tc/tc_wgmma.cuh"
+#include "cuda/windows/tc_bulk.cuh"
+#include "cuda/windows/tc_half.cuh"
+#include "cuda/windows/tc_wgmma.cuh"
 
 namespace spmmi
 {

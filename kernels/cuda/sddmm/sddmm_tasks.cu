@@ -8,8 +8,8 @@
  *  of entry e.
  */
 #include "cuda/sddmm/sddmm.h"
-#include "cuda/tc/tc_common.cuh"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/windows/tc_common.cuh"
+#include "cuda/windows/tc_half.cuh"
 
 namespace spmmi
 {

@@ -5,8 +5,8 @@
  *  What belongs to no vector is not loaded, and what is not in the mask is not stored.
  */
 #include "cuda/sddmm/sddmm.h"
-#include "cuda/tc/tc_common.cuh"
-#include "cuda/tc/tc_half.cuh"
+#include "cuda/windows/tc_common.cuh"
+#include "cuda/windows/tc_half.cuh"
 
 namespace spmmi
 {

@@ -9,7 +9,7 @@
 #include "base/candidate.h"
 #include "base/scalar.h"
 #include "cpu/attention/attention.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/attention/attention.h"

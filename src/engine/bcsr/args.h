@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_BCSR_ARGS_H
 #define SPMM_ENGINE_BCSR_ARGS_H
 
-#include "engine/tc/args.h"
+#include "engine/windows/tc_args.h"
 
 /* BCSR: tiles of 16x16, and of 16x32 in 2:4 sparsity (SMaT; the thesis on sparse tensor cores). */
 enum {

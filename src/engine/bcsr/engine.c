@@ -8,7 +8,7 @@
 #include "base/scalar.h"
 #include "engine/bcsr/format.h"
 #include "engine/bcsr/variant.h"
-#include "engine/tc/engine.h"
+#include "engine/windows/tc.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/bcsr/bcsr.h"

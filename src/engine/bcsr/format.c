@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "cpu/cpu_kernels.h"
 #include "engine/bcsr/args.h"
-#include "engine/tc/format.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/tc_format.h"
+#include "engine/windows/windows.h"
 #include "spmm_dist/context.h"
 
 enum {

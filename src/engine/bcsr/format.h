@@ -23,9 +23,9 @@
 #ifndef SPMM_ENGINE_FORMAT_BCSR_H
 #define SPMM_ENGINE_FORMAT_BCSR_H
 
-#include "cpu/tc/tc_mm.h"
+#include "cpu/windows/tc_mm.h"
 #include "engine/bcsr/args.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 
 typedef struct {
     int32_t           n_rows, n_cols, n_tile_rows, n_panels, n_steps;

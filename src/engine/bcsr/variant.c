@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "engine/tc/engine.h"
 #include "engine/tune/roofline.h"
+#include "engine/windows/tc.h"
 #include "spmm_dist/context.h"
 
 /* What BCSR makes of a pattern, as patterns keep it and --explain prints it. */

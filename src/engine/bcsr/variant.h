@@ -8,7 +8,7 @@
 
 #include "engine/bcsr/format.h"
 #include "engine/pattern.h"
-#include "engine/tc/engine.h"
+#include "engine/windows/tc.h"
 
 /* What BCSR makes of a pattern. */
 

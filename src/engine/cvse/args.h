@@ -3,7 +3,7 @@
 #ifndef SPMM_ENGINE_CVSE_ARGS_H
 #define SPMM_ENGINE_CVSE_ARGS_H
 
-#include "engine/tc/args.h"
+#include "engine/windows/tc_args.h"
 
 enum {
     SPMM_CVSE_BLOCK = 16 /**< vectors of a block: the k of m16n8k16 */

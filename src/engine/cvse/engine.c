@@ -9,8 +9,8 @@
 #include "base/scalar.h"
 #include "engine/cvse/format.h"
 #include "engine/cvse/variant.h"
-#include "engine/tc/engine.h"
 #include "engine/tune/roofline.h"
+#include "engine/windows/tc.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cvse/cvse.h"

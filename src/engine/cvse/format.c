@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/tc/format.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/tc_format.h"
+#include "engine/windows/windows.h"
 #include "spmm_dist/context.h"
 
 enum { WIDTH = SPMM_CVSE_BLOCK, TALLEST = 16 };

@@ -19,9 +19,9 @@
 #ifndef SPMM_ENGINE_FORMAT_CVSE_H
 #define SPMM_ENGINE_FORMAT_CVSE_H
 
-#include "cpu/tc/tc_mm.h"
+#include "cpu/windows/tc_mm.h"
 #include "engine/cvse/args.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 
 typedef struct {
     int32_t     n_rows, n_cols, n_windows, n_blocks;

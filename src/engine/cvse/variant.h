@@ -7,14 +7,14 @@
 #include "base/env.h"
 #include "engine/cvse/args.h"
 #include "engine/cvse/format.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 
 enum { SPMM_CVSE_VARIANTS = 5 }; /**< most that are worth measuring */
 
 typedef struct {
     int32_t height;  /**< V: 8 or 16 */
     int32_t chain;   /**< blocks of a warp that tasks are made for; 0: no tasks, but
-                          pieces (engine/tc/work.h) */
+                          pieces (engine/windows/tc_work.h) */
     int32_t slice;   /**< of tasks: most columns of a warp: 32, 64 or 128 */
     int32_t n_warps; /**< of a thread block: 4, 8 or, for slices up to 64, 16; of slabs the same */
     int32_t slab;    /**< columns of B that a thread block keeps in shared memory: 32 or 64; 0: of

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "engine/tc/args.h"
+#include "engine/windows/tc_args.h"
 
 /* SDDMM: S = alpha * (X Y^T at the entries of a mask) + beta * S. */
 enum {

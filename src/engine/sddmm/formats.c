@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "cpu/cpu_kernels.h"
 #include "engine/sddmm/sddmm.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 
 /* Masks in squares of rows and columns.  Where every tenth or thirtieth place is an entry, tensor
  * cores multiply all of a square in less time than it takes to fetch rows for each entry. */

@@ -9,7 +9,7 @@
 #include "base/scalar.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/sddmm/sddmm.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "spmm_dist/context.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/cuda_kernels.h"

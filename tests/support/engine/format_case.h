@@ -5,7 +5,7 @@
 
 #include "test_main.h"
 
-#include "cpu/tc/tc_mm.h"
+#include "cpu/windows/tc_mm.h"
 #include "matrix/csr.h"
 
 enum { FORMAT_CASE_COLS = 256 }; /**< most columns of a block whose columns are listed */

@@ -5,10 +5,10 @@
 
 #include "test_main.h"
 
-#include "engine/bittcf/format.h"
 #include "engine/cvse/format.h"
-#include "engine/hrpb/format.h"
-#include "engine/tc/format.h"
+#include "engine/windows/bittcf_format.h"
+#include "engine/windows/hrpb_format.h"
+#include "engine/windows/tc_format.h"
 
 enum { FORMAT_KINDS = 7 };
 

@@ -6,9 +6,9 @@
  */
 #include "test_main.h"
 
-#include "engine/bittcf/engine.h"
 #include "engine/engine.h"
 #include "engine/tune/roofline.h"
+#include "engine/windows/bittcf.h"
 
 enum {
     SM       = 100,

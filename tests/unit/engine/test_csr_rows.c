@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "cpu/csr_cpu/csr_rows.h"
+#include "cpu/csr/csr_rows.h"
 #include "reference.h"
 #include "spmm_dist/context.h"
 

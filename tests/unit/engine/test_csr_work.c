@@ -6,7 +6,7 @@
  */
 #include "test_main.h"
 
-#include "engine/csr_gpu/work.h"
+#include "engine/csr/csr_gpu_work.h"
 
 enum { MOST_ROWS = 600 };
 

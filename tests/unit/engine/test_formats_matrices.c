@@ -6,7 +6,7 @@
  */
 #include "format_case.h"
 
-#include "engine/tc/format.h"
+#include "engine/windows/tc_format.h"
 #include "format_kind.h"
 #include "matrix/generate/generate.h"
 

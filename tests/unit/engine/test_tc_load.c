@@ -6,7 +6,7 @@
  */
 #include "test_main.h"
 
-#include "engine/tc/engine.h"
+#include "engine/windows/tc.h"
 
 enum { WINDOWS = 90, HEIGHT = 8, SIDE = 8, COLS = 4096 };
 

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "engine/tc/work.h"
+#include "engine/windows/tc_work.h"
 
 enum { MOST_WINDOWS = 400 };
 

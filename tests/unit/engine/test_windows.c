@@ -5,7 +5,7 @@
  */
 #include "format_case.h"
 
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 #include "spmm_dist/context.h"
 
 enum { THREADS = 2 };

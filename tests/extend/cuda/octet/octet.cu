@@ -5,7 +5,7 @@
  *  columns 2 t and 2 t + 1 of row g of C (PTX ISA, "Matrix fragments for mma.m8n8k4").
  */
 #include "cuda/octet/octet.h"
-#include "cuda/tc/tc_common.cuh"
+#include "cuda/windows/tc_common.cuh"
 
 namespace spmmi
 {

@@ -7,7 +7,7 @@
 #ifndef SPMM_ENGINE_OCTET_ARGS_H
 #define SPMM_ENGINE_OCTET_ARGS_H
 
-#include "engine/tc/args.h"
+#include "engine/windows/tc_args.h"
 
 enum {
     SPMM_OCTET_ROWS = 8, /**< of a window */

@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "engine/octet/format.h"
-#include "engine/tc/engine.h"
 #include "engine/tune/roofline.h"
+#include "engine/windows/tc.h"
 #ifdef SPMM_HAVE_CUDA
 #include "cuda/octet/octet.h"
 #include "device/device_cuda.h"

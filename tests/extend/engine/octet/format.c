@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/tc/format.h"
+#include "engine/windows/tc_format.h"
 
 enum { ROWS = SPMM_OCTET_ROWS, COLS = SPMM_OCTET_COLS };
 

@@ -3,9 +3,9 @@
 #ifndef SPMM_ENGINE_OCTET_FORMAT_H
 #define SPMM_ENGINE_OCTET_FORMAT_H
 
-#include "cpu/tc/tc_mm.h"
+#include "cpu/windows/tc_mm.h"
 #include "engine/octet/args.h"
-#include "engine/tc/windows.h"
+#include "engine/windows/windows.h"
 
 typedef struct {
     int32_t   n_rows, n_windows, n_blocks;

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file csr_gpu.c
+ *  CSR on the CUDA cores of a GPU, entries dealt out evenly: for patterns in which rows close to
+ *  each other share almost no column.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/scalar.h"
+#include "engine/csr/csr_gpu_work.h"
+#include "engine/engine.h"
+#include "engine/tune/roofline.h"
+#include "spmm_dist/context.h"
+
+#ifdef SPMM_HAVE_CUDA
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/scalar.h"
+#include "cuda/csr/csr_gpu.h"
+#include "device/device_cuda.h"
+
+enum { UPLOADS = 9 }; /* arrays on the device */
+
+typedef struct {
+    const spmm_device_t *device;
+    spmm_csr_pieces_t    pieces;          /* device arrays, as of the next */
+    spmm_csr_rows_t      rows;            /* for products that wait */
+    void                *upload[UPLOADS]; /* owned device memory: they */
+    int                  n_uploads;
+    size_t               value_bytes, device_bytes;
+} csr_gpu_t;
+
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
+    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
+
+    if (device->kind != SPMM_DEVICE_CUDA) {
+        (void)snprintf(why, SPMM_WHY, "needs a GPU");
+        return false;
+    }
+    if (c != ab && !(half && c == SPMM_R_32F)) {
+        (void)snprintf(why, SPMM_WHY, "needs C of type %s%s for A and B of that type",
+                       spmmi_type_name(ab), half ? " or 32f" : "");
+        return false;
+    }
+    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
+        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+        return false;
+    }
+    if (problem->layout != SPMM_LAYOUT_ROW) {
+        (void)snprintf(why, SPMM_WHY, "multiplies row-major blocks");
+        return false;
+    }
+    return true;
+}
+
+static void destroy(void *format)
+{
+    csr_gpu_t *f = format;
+
+    if (f == NULL) {
+        return;
+    }
+    for (int k = 0; k < f->n_uploads; k++) {
+        f->device->ops->release(f->device, f->upload[k]);
+    }
+    spmmi_free(f);
+}
+
+/* Device memory of @p count elements, filled from @p host unless that is NULL. */
+static spmm_status_t upload(csr_gpu_t *f, const void *host, int64_t count, size_t size,
+                            void **device)
+{
+    const size_t bytes = (size_t)count * size; /* of an array that the host holds or could */
+
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, device));
+    f->upload[f->n_uploads++] = *device;
+    f->device_bytes += bytes;
+    return host == NULL ? SPMM_OK : f->device->ops->stage(f->device, *device, host, bytes);
+}
+
+/* Sums of the parts of split rows, and zeros to count those that are done in. */
+static spmm_status_t make_room(csr_gpu_t *f, int32_t n_splits, const spmm_problem_t *problem)
+{
+    spmm_csr_pieces_t *A      = &f->pieces;
+    const size_t       sum    = spmm_type_size(spmmi_accum_type(problem->ab_type));
+    const int64_t      slices = (problem->n + SPMM_CSR_SLICE - 1) / SPMM_CSR_SLICE;
+    size_t             bytes;
+    uint32_t          *zeros;
+    void              *partial = NULL, *arrived = NULL;
+    spmm_status_t      status;
+
+    if (slices > INT32_MAX ||
+        !spmmi_size_mul((size_t)A->n_partial * sum, (size_t)slices * SPMM_CSR_SLICE, &bytes)) {
+        return spmmi_fail_memory(&f->device->env->err, A->n_partial, (size_t)problem->n * sum,
+                                 "sums of pieces");
+    }
+    SPMM_TRY(upload(f, NULL, (int64_t)bytes, 1, &partial));
+    if (SPMM_NEW_ZERO(zeros, n_splits * slices) == NULL) {
+        return spmmi_fail_memory(&f->device->env->err, n_splits * slices, sizeof *zeros,
+                                 "counts of pieces");
+    }
+    status = upload(f, zeros, n_splits * slices, sizeof *zeros, &arrived);
+    spmmi_free(zeros);
+    A->partial  = partial;
+    A->arrived  = arrived;
+    A->n_slices = (int32_t)slices;
+    return status;
+}
+
+static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
+                                  const spmm_csr_work_t *work)
+{
+    const int64_t nnz  = spmmi_csr_nnz(block);
+    const size_t  size = spmm_type_size(block->type);
+    void         *col = NULL, *row = NULL, *values = NULL, *empty = NULL, *piece = NULL;
+    void         *split = NULL;
+
+    SPMM_TRY(upload(f, block->col_idx, nnz, sizeof *block->col_idx, &col));
+    SPMM_TRY(upload(f, work->row, nnz, sizeof *work->row, &row));
+    SPMM_TRY(upload(f, block->values, nnz, size, &values));
+    SPMM_TRY(upload(f, work->empty, work->n_empty, sizeof *work->empty, &empty));
+    SPMM_TRY(upload(f, work->piece, work->n_pieces, sizeof *work->piece, &piece));
+    SPMM_TRY(upload(f, work->split, work->n_splits, sizeof *work->split, &split));
+    f->value_bytes      = (size_t)nnz * size;
+    f->pieces.n_entries = nnz;
+    f->pieces.col       = col;
+    f->pieces.row       = row;
+    f->pieces.values    = values;
+    f->pieces.n_empty   = work->n_empty;
+    f->pieces.empty     = empty;
+    f->pieces.n_pieces  = work->n_pieces;
+    f->pieces.n_partial = work->n_partial;
+    f->pieces.n_splits  = work->n_splits;
+    f->pieces.piece     = piece;
+    f->pieces.split     = split;
+    return SPMM_OK;
+}
+
+static spmm_status_t count_columns(spmm_env_t *env, const spmm_csr_t *block, int32_t *used)
+{
+    const int64_t nnz = spmmi_csr_nnz(block);
+    char         *seen;
+
+    *used = 0;
+    if (SPMM_NEW_ZERO(seen, block->n_cols) == NULL) {
+        return spmmi_fail_memory(&env->err, block->n_cols, 1, "columns of a block");
+    }
+    for (int64_t k = 0; k < nnz; k++) {
+        char *const one = &seen[block->col_idx[k]];
+
+        *used += *one == 0;
+        *one = 1;
+    }
+    spmmi_free(seen);
+    return SPMM_OK;
+}
+
+/* Rows by the way they are taken: more than SPMM_CSR_LONG entries first. */
+static int32_t list_rows(const spmm_csr_t *block, bool is_long, spmm_csr_row_t *to)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        const int64_t n = block->row_ptr[i + 1] - block->row_ptr[i];
+
+        if (n > 0 && (n > SPMM_CSR_LONG) == is_long) {
+            to[count++] = (spmm_csr_row_t){.entry     = (uint32_t)block->row_ptr[i],
+                                           .n_entries = (int32_t)n,
+                                           .row = block->row_map == NULL ? i : block->row_map[i]};
+        }
+    }
+    return count;
+}
+
+static bool has_short_rows(const spmm_csr_t *block)
+{
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        if (block->row_ptr[i + 1] - block->row_ptr[i] > SPMM_CSR_WAITS) {
+            return false;
+        }
+    }
+    return block->n_rows > 0;
+}
+
+/* Half of the multiprocessors are left to the exchange that the product waits for. */
+static spmm_status_t make_rows(csr_gpu_t *f, const spmm_csr_t *block)
+{
+    spmm_csr_row_t *list;
+    void           *row = NULL;
+    spmm_status_t   status;
+
+    if (!has_short_rows(block)) {
+        return SPMM_OK;
+    }
+    if (SPMM_NEW(list, block->n_rows) == NULL) {
+        return spmmi_fail_memory(&f->device->env->err, block->n_rows, sizeof *list,
+                                 "rows of a block");
+    }
+    f->rows.n_long      = list_rows(block, true, list);
+    f->rows.n_rows      = f->rows.n_long + list_rows(block, false, list + f->rows.n_long);
+    f->rows.most_blocks = (f->device->n_sm + 1) / 2;
+    status              = upload(f, list, f->rows.n_rows, sizeof *list, &row);
+    f->rows.row         = row;
+    spmmi_free(list);
+    return status;
+}
+
+static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_problem_t *problem)
+{
+    spmm_env_t     *env = f->device->env;
+    int64_t         limit;
+    spmm_csr_work_t work;
+    spmm_status_t   status;
+
+    f->pieces.type     = block->type;
+    f->pieces.by_rows  = problem->in_order;
+    f->pieces.c_rows   = block->c_rows;
+    f->pieces.last_col = block->n_cols - 1;
+    if (problem->layout == SPMM_LAYOUT_MIXED && block->row_map == NULL && !problem->in_order) {
+        f->pieces.tile_rows = spmmi_csr_tile_rows(block->n_rows, spmmi_csr_nnz(block), problem->n,
+                                                  (int64_t)spmm_type_size(block->type));
+    }
+    if (problem->pattern != NULL) {
+        f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
+    } else {
+        SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+    }
+    limit = problem->in_order
+                ? SPMM_CSR_CHAIN
+                : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols, f->device->n_sm,
+                                       !problem->shares, f->pieces.tile_rows);
+    SPMM_TRY(spmmi_csr_work_create(env, block, limit, problem->in_order, f->pieces.tile_rows,
+                                   f->device->threads, &work));
+    if (!problem->in_order &&
+        problem->n * (int64_t)spmm_type_size(block->type) % SPMM_CSR_ACCESS != 0) {
+        spmmi_csr_work_mark(block, f->device->threads, &work);
+        f->pieces.is_marked = true;
+    }
+    status = upload_block(f, block, &work);
+    if (status == SPMM_OK) {
+        status = make_room(f, work.n_splits, problem);
+    }
+    if (status == SPMM_OK && problem->waits && !problem->in_order) {
+        status = make_rows(f, block);
+    }
+    spmmi_log(env, "format csr-gpu: %d pieces of about %lld entries, %d rows in %d of them",
+              (int)work.n_pieces, (long long)limit, (int)work.n_splits, (int)work.n_partial);
+    spmmi_csr_work_free(&work);
+    return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
+}
+
+static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
+                           const spmm_device_t *device, void **format)
+{
+    csr_gpu_t    *f;
+    spmm_status_t status;
+
+    if (SPMM_NEW_ZERO(f, 1) == NULL) {
+        return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
+    }
+    f->device = device;
+    status    = fill(f, block, problem);
+    if (status != SPMM_OK) {
+        destroy(f);
+        return status;
+    }
+    *format = f;
+    return SPMM_OK;
+}
+
+static spmm_status_t refill(void *format, const void *values)
+{
+    csr_gpu_t *f = format;
+
+    return spmmi_device_write(f->device, (void *)(uintptr_t)f->pieces.values, values,
+                              f->value_bytes);
+}
+
+static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
+{
+    const csr_gpu_t *f = format;
+
+    *values = (void *)(uintptr_t)f->pieces.values;
+    *count  = f->pieces.n_entries;
+    *from   = NULL;
+    return SPMM_OK;
+}
+
+static spmm_status_t preload(const spmm_device_t *device)
+{
+    return spmmi_cuda_check(device, spmmi_cuda_csr_preload(), "loading the kernels of CSR");
+}
+
+static spmm_status_t execute(void *format, const spmm_operands_t *x)
+{
+    const csr_gpu_t *f = format;
+
+    SPMM_TRY(spmmi_cuda_use(f->device));
+    if (x->until.word != NULL) {
+        return spmmi_cuda_check(
+            f->device, spmmi_cuda_csr_wait_mm(&f->pieces, &f->rows, x, (cudaStream_t)x->stream),
+            "the kernel csr_mm_waits");
+    }
+    return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->pieces, x, (cudaStream_t)x->stream),
+                            "the kernel csr_mm");
+}
+
+static bool waits(const void *format, const spmm_operands_t *x)
+{
+    const csr_gpu_t *f = format;
+
+    return f->rows.n_rows > 0 && x->layout == SPMM_LAYOUT_ROW && x->n > 0 &&
+           !spmmi_scalar_is_zero(x->beta);
+}
+
+static void bytes(const void *format, size_t *host, size_t *device)
+{
+    const csr_gpu_t *f = format;
+
+    *host   = sizeof *f;
+    *device = f->device_bytes;
+}
+#else
+static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
+{
+    (void)problem;
+    (void)device;
+    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
+    return false;
+}
+#endif
+
+static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                   const spmm_device_t *device)
+{
+    spmm_cost_term_t sum[SPMM_COST_TERMS];
+
+    if (pattern->nnz > INT32_MAX) {
+        return INFINITY; /* by name alone: test_huge has not run on a GPU */
+    }
+    return spmmi_gpu_sum_s(sum, spmmi_csr_gpu_terms(pattern, problem, device, sum));
+}
+
+const spmm_engine_ops_t spmmi_engine_csr_gpu = {
+    .name        = "csr-gpu",
+    .description = "CSR on CUDA cores, entries dealt out evenly; all types",
+    .supports    = supports,
+    .cost        = cost,
+    .terms       = spmmi_csr_gpu_terms,
+#ifdef SPMM_HAVE_CUDA
+    .built          = true,
+    .stores_columns = true,
+    .in_order       = true,
+    .preload        = preload,
+    .build          = build,
+    .refill         = refill,
+    .places         = places,
+    .execute        = execute,
+    .waits          = waits,
+    .follows        = true,
+    .bytes          = bytes,
+    .destroy        = destroy,
+#endif
+};

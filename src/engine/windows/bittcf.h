@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file bittcf.h  What benchmarks of the BitTCF kernels take of their engines. */
+#ifndef SPMM_ENGINE_WINDOWS_BITTCF_H
+#define SPMM_ENGINE_WINDOWS_BITTCF_H
+
+#include "engine/windows/bittcf_args.h"
+#include "engine/windows/tc.h"
+
+/* How the work of BitTCF is dealt out on a GPU, and how long it takes. */
+
+/** What a product takes by the work that all its columns are, with the constants of the compute
+ *  mode. */
+int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                       const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+
+/** That of the engines bittcf and dmma. */
+extern const spmm_tc_kind_t spmmi_tc_kind_bittcf;
+
+/** Its create() with the height of windows given: 1 or 2 tiles. */
+spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
+
+#endif /* SPMM_ENGINE_WINDOWS_BITTCF_H */
