@@ -11,9 +11,10 @@ import sys
 from xml.sax.saxutils import escape
 
 # Hues tell ranks apart, and ranks beyond take them again; phases have greys and browns.
-_RANKS = ("#4477aa", "#ee6677", "#228833", "#66ccee", "#aa3377", "#f58231", "#33bb99", "#8172b3")
+_RANKS = ("#4477aa", "#ee6677", "#228833", "#aa3377", "#f58231", "#66ccee", "#33bb99", "#8172b3")
 _PHASES = {"pack": "#bdbdbd", "exchange": "#404040", "local": "#8c6d31", "halo": "#e7cb94"}
-_WIDTH, _LEFT, _TOP, _SIDE, _RIGHT, _TRAFFIC, _LINE = 1000, 84, 96, 400, 580, 340, 890
+_WIDTH, _LEFT, _TOP, _SIDE, _RIGHT, _TRAFFIC, _LINE = 1000, 84, 124, 400, 580, 340, 880
+_WORDS, _NUMBERS = 16, 14  # sizes of text, for a projector
 _LEVELS = 4  # of density
 
 
@@ -51,10 +52,19 @@ class Picture:
             raise
 
 
-def _text(x, y, words, anchor="start", size=13, more=""):
+def _text(x, y, words, anchor="start", size=_WORDS, more=""):
     words = "".join(c if c.isprintable() else "?" for c in str(words))
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{more}>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}"{more}>'
             f'{escape(words)}</text>')
+
+
+def _count(number):
+    """To three digits."""
+    number = float(f"{number:.3g}")
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:g}{letter}"
+    return f"{number:g}"
 
 
 def _axis(x, y, words, down=False):
@@ -117,15 +127,15 @@ def _runs(cells, rows, level, most):
 
 
 def _opacity(level):
-    return 0.25 + 0.75 * level / _LEVELS
+    return 0.4 + 0.6 * level / _LEVELS
 
 
 def _legend(x, y, entries):
     """Swatches side by side, of (colour, word, attributes of the swatch)."""
     parts = []
     for colour, word, more in entries:
-        parts += [_box(x, y - 11, 12, 12, colour, more=more), _text(x + 17, y, word)]
-        x += 32 + 7.5 * len(word)
+        parts += [_box(x, y - 12, 14, 14, colour, more=more), _text(x + 20, y, word)]
+        x += 36 + 8.8 * len(word)
     return parts
 
 
@@ -133,7 +143,7 @@ def _rank_legend(x, y, ranks):
     shown = min(ranks, len(_RANKS))
     entries = [(_RANKS[p], str(p) + (", ..." if p + 1 == shown < ranks else ""), "")
                for p in range(shown)]
-    return [_text(x, y, "rank"), *_legend(x + 112, y, entries)]
+    return [_text(x, y, "rank"), *_legend(x + 140, y, entries)]
 
 
 def _density_legend(x, y, most):
@@ -142,10 +152,10 @@ def _density_legend(x, y, most):
     for level in range(1, _LEVELS + 1):
         beyond = math.ceil((most + 1) ** (level / _LEVELS) - 1e-9)
         if beyond > least:
-            words = str(least) if beyond == least + 1 else f"{least} to {beyond - 1}"
+            words = _count(least) + f" to {_count(beyond - 1)}" * (beyond > least + 1)
             entries.append(("#444", words, f' fill-opacity="{_opacity(level):.2f}"'))
         least = max(least, beyond)
-    return [_text(x, y, "entries of a cell"), *_legend(x + 112, y, entries)]
+    return [_text(x, y, "entries of a cell"), *_legend(x + 140, y, entries)]
 
 
 def _matrix(picture):
@@ -172,16 +182,17 @@ def _matrix(picture):
     parts += ["</g>", _box(_LEFT, _TOP, width, height, "none", more=' stroke="#888"')]
     for row in _ticks(m, 5, 1.0):
         y = _TOP + height * _place(row, rows, row_first)
-        parts += [_line(_LEFT - 5, y, _LEFT, y), _text(_LEFT - 8, y + 4, f"{row:.0f}", "end", 11)]
+        parts += [_line(_LEFT - 5, y, _LEFT, y),
+                  _text(_LEFT - 8, y + 5, _count(row), "end", _NUMBERS)]
     for column in _ticks(n, 5 if width > 200 else 2, 1.0):
         x = _LEFT + width * _place(column, columns, column_first)
         bottom = _TOP + height
         parts += [_line(x, bottom, x, bottom + 5),
-                  _text(x, bottom + 17, f"{column:.0f}", "middle", 11)]
+                  _text(x, bottom + 20, _count(column), "middle", _NUMBERS)]
     return parts + [_axis(_LEFT - 60, _TOP + height / 2, "row", down=True),
-                    _axis(_LEFT + width / 2, _TOP + height + 33, "column"),
-                    *_rank_legend(_LEFT, _TOP + _SIDE + 56, len(rows)),
-                    *_density_legend(_LEFT, _TOP + _SIDE + 78, most)]
+                    _axis(_LEFT + width / 2, _TOP + height + 42, "column"),
+                    *_rank_legend(_LEFT, _TOP + _SIDE + 74, len(rows)),
+                    *_density_legend(_LEFT, _TOP + _SIDE + 98, most)]
 
 
 def _shade(part):
@@ -192,31 +203,33 @@ def _traffic(rows, nodes, left):
     """Rows that travel in a product: the receiver down, the sender across."""
     size, most = len(rows), max(map(max, rows))
     cell, bottom = _TRAFFIC / size, _TOP + _TRAFFIC
-    parts = [_text(left, _TOP - 14, "rows that travel in a product")]
+    heading = "rows that travel" + "; lines part nodes" * (nodes[0] != nodes[-1])
+    parts = [_text(left, _TOP - 14, heading)]
     for to, line in enumerate(rows):
         for sender, count in enumerate(line):
             x, y = left + sender * cell, _TOP + to * cell
             part = count / most if most else 0.0
-            parts.append(_box(x, y, cell, cell, "#555" if count else "white",
+            parts.append(_box(x, y, cell, cell, "#333" if count else "white",
                               f"rank {to} from rank {sender}: {count} rows", _shade(part)))
             if size <= 8 and count:
-                parts.append(_text(x + cell / 2, y + cell / 2 + 4, count, "middle",
-                                   more=f' fill="{"white" if part > 0.5 else "black"}"'))
+                parts.append(_text(x + cell / 2, y + cell / 2 + 5, _count(count), "middle",
+                                   min(_WORDS, 0.28 * cell),
+                                   f' fill="{"white" if part > 0.65 else "black"}"'))
     for rank in _ticks(size - 1, 16, 1.0):
         at = (rank + 0.5) * cell
-        parts += [_text(left - 8, _TOP + at + 4, f"{rank:.0f}", "end", 11),
-                  _text(left + at, bottom + 16, f"{rank:.0f}", "middle", 11)]
+        parts += [_text(left - 8, _TOP + at + 5, f"{rank:.0f}", "end", _NUMBERS),
+                  _text(left + at, bottom + 20, f"{rank:.0f}", "middle", _NUMBERS)]
     for p in range(1, size):
         if nodes[p] != nodes[p - 1]:
             at = p * cell
             parts += [_line(left + at, _TOP, left + at, bottom, "#222", "node"),
                       _line(left, _TOP + at, left + _TRAFFIC, _TOP + at, "#222", "node")]
-    parts += [_axis(left - 38, _TOP + _TRAFFIC / 2, "receiving rank", down=True),
-              _axis(left + _TRAFFIC / 2, bottom + 33, "sending rank")]
+    parts += [_axis(left - 40, _TOP + _TRAFFIC / 2, "receiving rank", down=True),
+              _axis(left + _TRAFFIC / 2, bottom + 42, "sending rank")]
     if most:
-        shades = [("#555" if count else "white", f"{count:.0f} rows", _shade(count / most))
+        shades = [("#333" if count else "white", f"{_count(count)} rows", _shade(count / most))
                   for count in _ticks(most, 4, 1.0)]
-        parts += _legend(left, bottom + 60, shades)
+        parts += _legend(left, bottom + 74, shades)
     return parts
 
 
@@ -229,7 +242,7 @@ def _lanes(spans, y, lane, scale, rank):
             _LEFT + span["from_s"] * scale, y + (0 if moves else lane),
             max(0.3, (span["to_s"] - span["from_s"]) * scale), lane, _PHASES[span["phase"]],
             f"rank {rank} {span['phase']} {span['chunk']}: {1e6 * span['from_s']:.3f} to "
-            f"{1e6 * span['to_s']:.3f} us"))
+            f"{1e6 * span['to_s']:.3f} µs"))
     return parts
 
 
@@ -239,24 +252,25 @@ def _times(spans, top):
     end = max([span["to_s"] for mine in spans for span in mine], default=0.0)
     if not end:
         return [_text(_LEFT, top, "no time line: the phases of products were not timed")], top + 20
-    parts = [_text(_LEFT, top, "the last product: above what moves rows, below what multiplies"),
-             *_legend(_LEFT + _LINE - 360, top, [(colour, phase, "") for phase, colour in
+    parts = [_text(_LEFT, top, "the last product: rows move above, blocks multiply below"),
+             *_legend(_LEFT + _LINE - 335, top, [(colour, phase, "") for phase, colour in
                                                  _PHASES.items()])]
     lane = max(2.0, min(14.0, 250.0 / ranks))
     first, pitch = top + 16, 2.4 * lane
     bottom = first + ranks * pitch
-    unit, name = (1e6, "us") if end < 1e-3 else (1e3, "ms")
+    unit, name = (1e6, "µs") if end < 1e-3 else (1e3, "ms")
     for tick in _ticks(end * unit, 10):
         x = _LEFT + _LINE * tick / (end * unit)
         parts += [_line(x, first, x, bottom + 5, "#ddd"),
-                  _text(x, bottom + 19, f"{tick:g} {name}", "middle", 11)]
+                  _text(x, bottom + 22, f"{tick:g} {name}", "middle", _NUMBERS)]
     for rank, mine in enumerate(spans):
         parts += _lanes(mine, first + rank * pitch, lane, _LINE / end, rank)
     for rank in _ticks(ranks - 1, 20, 1.0):
-        parts.append(_text(_LEFT - 8, first + rank * pitch + lane + 4, f"{rank:.0f}", "end", 11))
-    parts += [_axis(_LEFT - 38, (first + bottom) / 2, "rank", down=True),
-              _axis(_LEFT + _LINE / 2, bottom + 38, "time since the product began")]
-    return parts, bottom + 54
+        parts.append(_text(_LEFT - 8, first + rank * pitch + lane + 5, f"{rank:.0f}", "end",
+                           _NUMBERS))
+    parts += [_axis(_LEFT - 60, (first + bottom) / 2, "rank", down=True),
+              _axis(_LEFT + _LINE / 2, bottom + 46, "time since the product began")]
+    return parts, bottom + 62
 
 
 def draw(report):
@@ -264,20 +278,21 @@ def draw(report):
     `spans` are enough; the words that are missing are left out."""
     picture, matrix = report["picture"], report.get("matrix", {})
     ranks = len(picture["traffic"])
-    parts = [_text(_LEFT, 32, matrix.get("source", "a plan"), size=18)]
+    parts = [_text(_LEFT, 32, matrix.get("source", "a plan"), size=20)]
     words = [f"{ranks} rank{'s' * (ranks > 1)}"]
     if matrix:
-        words = [f"{matrix['rows']} x {matrix['cols']}, {matrix['nnz']} entries", *words,
-                 f"partition {report['partition']['method']}"]
+        parts.append(_text(_LEFT, 56, f"{matrix['rows']:,} x {matrix['cols']:,}, "
+                           f"{matrix['nnz']:,} entries"))
+        words.append(f"partition {report['partition']['method']}")
     words += [f"{key} {report[key]}" for key in ("engine", "schedule", "transport")
               if report.get(key)]
-    parts.append(_text(_LEFT, 54, "; ".join(words)))
+    parts.append(_text(_LEFT, 78, "; ".join(words)))
     has_cells = "cells" in picture
     if has_cells:
         parts += _matrix(picture)
     parts += _traffic(picture["traffic"], picture.get("nodes", [0] * ranks),
                       _RIGHT if has_cells else _LEFT)
-    lines, height = _times(picture["spans"], _TOP + (_SIDE if has_cells else _TRAFFIC) + 116)
+    lines, height = _times(picture["spans"], _TOP + (_SIDE if has_cells else _TRAFFIC) + 136)
     body = "\n".join(parts + lines)
     return Picture('<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" '
                    f'width="{_WIDTH}" height="{height:.0f}" '
@@ -309,7 +324,7 @@ def main(arguments=None):
                 f"({type(error).__name__}: {error})")
     try:
         if target == "-":
-            sys.stdout.write(str(picture))
+            sys.stdout.buffer.write(str(picture).encode("utf-8"))
             sys.stdout.flush()
         else:
             picture.save(target)

@@ -21,7 +21,7 @@ MODULE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(MODULE)
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS = re.compile(r"rank (\d+) from rank (\d+): (\d+) rows")
-SPAN = re.compile(r"rank (\d+) (pack|exchange|local|halo) (\d+): ([\d.]+) to ([\d.]+) us")
+SPAN = re.compile(r"rank (\d+) (pack|exchange|local|halo) (\d+): ([\d.]+) to ([\d.]+) µs")
 ROUND = re.compile(r"0|[125]0*|0\.0*[125]")
 REPORT = {"picture": {"traffic": [[0, 7], [12345, 0]],
                       "spans": [[], [{"phase": "local", "chunk": 0, "from_s": 0, "to_s": 3e-4}]]}}
@@ -170,14 +170,15 @@ class Drawing(unittest.TestCase):
         words = texts(root)
         for name in ("row", "column", "receiving rank", "sending rank", "rank",
                      "time since the product began", "entries of a cell", "a.mtx",
-                     "12000 x 12000, 500 entries; 12 ranks; partition metis; engine csr-cpu"):
+                     "12,000 x 12,000, 500 entries",
+                     "12 ranks; partition metis; engine csr-cpu"):
             self.assertIn(name, words)
         swatches = {}  # the word to the right of each
-        boxes = [e for e in root if e.tag == SVG + "rect" and e.get("width") == "12.00"]
+        boxes = [e for e in root if e.tag == SVG + "rect" and e.get("width") == "14.00"]
         for text in root.iter(SVG + "text"):
             for box in boxes:
-                if (abs(float(text.get("x")) - float(box.get("x")) - 17) < 0.1 and
-                        abs(float(text.get("y")) - float(box.get("y")) - 11) < 0.1):
+                if (abs(float(text.get("x")) - float(box.get("x")) - 20) < 0.1 and
+                        abs(float(text.get("y")) - float(box.get("y")) - 12) < 0.1):
                     swatches[text.text] = box.get("fill")
         phases = {swatches[phase] for phase in ("pack", "exchange", "local", "halo")}
         of_ranks = {swatches[word] for word in (*"0123456", "7, ...")}
@@ -187,7 +188,35 @@ class Drawing(unittest.TestCase):
                          ["0 ms", "0.5 ms", "1 ms", "1.5 ms", "2 ms", "2.5 ms", "3 ms", "3.5 ms"])
         self.assertEqual([w for w in words if re.fullmatch(r"\d+ rows", w)],
                          ["0 rows", "10 rows", "20 rows", "30 rows"])
-        self.assertEqual([w for w in words if w.endswith("000")], 2 * ["5000", "10000"])
+        self.assertEqual([w for w in words if re.fullmatch(r"\d+k", w)], 2 * ["5k", "10k"])
+
+    def test_legible(self):
+        """Letters of 1/100 of the width at least, none upon another or beside the picture, for
+        sizes of a large cluster too.  A letter of DejaVu Sans is 0.53 of its size wide."""
+        for ranks, entries in ((2, 30), (8, 9999), (8, 123456789), (300, 7)):
+            cuts = list(range(ranks + 1))
+            root = draw({
+                "matrix": {"source": "a.mtx", "rows": 10 ** 9, "cols": 10 ** 9, "nnz": 10 ** 10},
+                "partition": {"method": "metis"}, "engine": "csr-gpu", "transport": "nccl-push",
+                "schedule": "pipelined", "picture": {
+                    "rows": ranks * [10 ** 9 // ranks], "columns": ranks * [10 ** 9 // ranks],
+                    "first_row_cell": cuts, "first_column_cell": cuts, "spans": ranks * [[
+                        {"phase": "halo", "chunk": 0, "from_s": 0, "to_s": 0.4999}]],
+                    "cells": ranks * [[*range(ranks - 1), entries]], "nodes": cuts[1:],
+                    "traffic": ranks * [ranks * [entries]]}})
+            places = []
+            for text in root.iter(SVG + "text"):
+                x, y, size = (float(text.get(key)) for key in ("x", "y", "font-size"))
+                self.assertGreaterEqual(size, 10)
+                if not text.get("transform"):
+                    width = 0.53 * size * len(text.text)
+                    x -= {"start": 0, "middle": width / 2, "end": width}[text.get("text-anchor")]
+                    places.append((x, x + width, y - 0.7 * size, y, text.text))
+            for k, (left, right, top, bottom, word) in enumerate(places):
+                self.assertTrue(0 <= left and right <= 1000, word)
+                for other in places[:k]:
+                    self.assertFalse(left < other[1] and other[0] < right and
+                                     top < other[3] and other[2] < bottom, (word, other[-1]))
 
     def test_steps(self):
         """Of any length: 1, 2 or 5 times a power of ten, and not more of them than there is room
@@ -196,7 +225,7 @@ class Drawing(unittest.TestCase):
             end = 1e-7 * 1.13 ** k
             root = draw({"picture": {"traffic": [[0]], "spans": [[
                 {"phase": "local", "chunk": 0, "from_s": 0, "to_s": end}]]}})
-            unit = "us" if end < 1e-3 else "ms"
+            unit = "µs" if end < 1e-3 else "ms"
             ticks = [w.split()[0] for w in texts(root) if w.endswith(" " + unit)]
             self.assertIn(len(ticks), range(4, 12), end)
             self.assertRegex(f"{float(step(ticks)):.20f}".rstrip("0").rstrip("."), ROUND, ticks)
