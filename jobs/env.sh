@@ -11,7 +11,8 @@ PREFIXES=${PREFIXES:-}
 # The repository, and its build with CUDA (`cpu` for a build without).
 SOURCE=${SOURCE:-${SLURM_SUBMIT_DIR:-$PWD}}
 PRESET=${PRESET:-cuda}
-# A finished build to use; empty: build in the job, in build/job-PRESET.
+# A build made once, or the prefix where it is installed; empty: build in the job, in
+# build/job-PRESET.
 BUILD=${BUILD:-}
 # Compute capability of the GPUs: 90 H100 and H200, 80 A100.
 ARCH=${ARCH:-90}
@@ -59,21 +60,37 @@ if [ -n "$PREFIXES" ]; then
     export CMAKE_PREFIX_PATH=$PREFIXES${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
 fi
 
-# Configure and build once, in the job, so that the compiler sees the node's GPU toolkit; apart from
-# the trees of a developer.
+# Sets `program`, of BUILD; without BUILD it is built here, so that the compiler sees the node's GPU
+# toolkit, apart from the trees of a developer.  One job at a time builds in the folder.
 build() {
     local options=()
     cd "$SOURCE" || return
     if [ -n "$BUILD" ]; then
-        [ -x "$BUILD/tools/spmm_dist" ] && return
-        echo "BUILD: there is no $BUILD/tools/spmm_dist; build it, or leave BUILD empty" >&2
+        for program in "$BUILD/spmm_dist" "$BUILD/bin/spmm_dist"; do
+            [ ! -x "$program" ] || return 0
+        done
+        echo "BUILD: there is no spmm_dist in $BUILD or $BUILD/bin: build it, or leave BUILD" \
+            "empty" >&2
         return 1
     fi
     BUILD=$SOURCE/build/job-$PRESET
+    program=$BUILD/spmm_dist
     [ "$PRESET" != cuda ] || options=("-DCMAKE_CUDA_ARCHITECTURES=$ARCH")
     command -v ninja >/dev/null || options+=(-G "Unix Makefiles")
-    cmake --preset "$PRESET" -B "$BUILD" -DSPMM_BUILD_TESTS=OFF "${options[@]}" &&
-        cmake --build "$BUILD" -j "${SLURM_CPUS_ON_NODE:-4}"
+    mkdir -p build
+    (
+        if ! flock --nonblock 9; then
+            echo "jobs/env.sh: waiting for another job that builds in $BUILD"
+            flock 9 || {
+                echo "jobs/env.sh: $BUILD.lock cannot be locked: build once, and set BUILD" >&2
+                exit 1
+            }
+        fi
+        {
+            cmake --preset "$PRESET" -B "$BUILD" -DSPMM_BUILD_TESTS=OFF "${options[@]}" &&
+                cmake --build "$BUILD" -j "${SLURM_CPUS_ON_NODE:-4}"
+        } 9>&- # what a compiler leaves behind holds no lock
+    ) 9>"$BUILD.lock"
 }
 
 # Cores of this node that the job may use, and CPUs of Slurm in each: Slurm may count hardware
@@ -130,6 +147,7 @@ launch() {
             fi
         fi
     fi
+    echo "jobs/env.sh: ${command[*]} $*" >&2
     "${command[@]}" "$@"
 }
 
@@ -154,6 +172,6 @@ run() {
         git -C "$SOURCE" describe --always --dirty 2>/dev/null || true
     } | tee "$RESULTS/$name.txt"
     # shellcheck disable=SC2086
-    launch "$ranks" "$per_node" "$BUILD/tools/spmm_dist" "${input[@]}" \
+    launch "$ranks" "$per_node" "$program" "${input[@]}" \
         --columns "$N_COLUMNS" $OPTIONS --json "$RESULTS/$name.json" | tee -a "$RESULTS/$name.txt"
 }

@@ -101,13 +101,12 @@ class Job:
             self.changed.notify_all()
 
     def listen(self):
-        """Lines end with a newline or, those of the progress, with a carriage return."""
         text = ""
         while True:
             piece = os.read(self.process.stdout.fileno(), 65536)
             if not piece:
                 break
-            *lines, text = re.split(r"[\r\n]", text + piece.decode("utf-8", "replace"))
+            *lines, text = (text + piece.decode("utf-8", "replace")).split("\n")
             self.add(lines)
         self.add([text, "end"], ended=True)
 

@@ -3,6 +3,7 @@
 which GPUs each rank would see.  Exit code 77 where no Slurm can be started.
 
 CTest gives SPMM_BUILD, the build tree."""
+import fcntl
 import json
 import os
 import pathlib
@@ -30,6 +31,11 @@ case "$*" in
     *'--transport d') echo 'spmm_dist: transport d could not be opened: no way' && exit 4 ;;
     *) echo 'verify all rows: passed' ;;
 esac
+"""
+# In the place of cmake: what it builds is the probe.
+CMAKE = """#!/bin/bash
+echo "cmake $*"
+[ "$1" != --build ] || { mkdir -p "$2" && cp "$PROBE" "$2"; }
 """
 # What Slurm is told of the node.
 LSCPU = "#!/bin/bash\nprintf '0,0\\n0,0\\n1,0\\n1,0\\n'\n"
@@ -60,7 +66,7 @@ class Jobs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.probe = cls.program("probe/tools/spmm_dist", PROBE).parents[1]
+        cls.probe = cls.program("probe/bin/spmm_dist", PROBE).parents[1]
         cls.job = {}
         for name, launcher in LAUNCHERS.items():
             cls.queue(f"lost {name}", "single_node", "--gpus-per-node=0", wait=True,
@@ -74,7 +80,7 @@ class Jobs(unittest.TestCase):
         cls.queue("no build", "single_node", "--gpus-per-node=0", BUILD="/nowhere")
         cls.queue("mistyped", "single_node", "--gpus-per-node=0", VISIBLE="two")
         cls.queue("transports", "check", "--gpus-per-node=0", RANKS_PER_NODE="1",
-                  BUILD=str(cls.program("listed/tools/spmm_dist", TRANSPORTS).parents[1]))
+                  BUILD=str(cls.program("listed/spmm_dist", TRANSPORTS).parent))
         path = f"{cls.program('bin/lscpu', LSCPU).parent}:{cluster.SEARCH}"
         for option, ranks in SHARES:
             cls.queue(f"share {ranks}{option}", "multi_node", "--nodes=1", "--gpus-per-node=0",
@@ -84,6 +90,14 @@ class Jobs(unittest.TestCase):
             own = {"BASH_FUNC_module%%": module} if module else {}
             cls.queue(f"module {n}", "multi_node", "--nodes=1", "--gpus-per-node=0", MODULES="spmm",
                       RANKS_PER_NODE="1", BUILD=str(cls.probe), **own)
+        # Another job builds, until test_lock lets it go on.
+        (cls.cluster.dir / "build").mkdir()
+        cls.lock = open(cls.cluster.dir / "build/job-cpu.lock", "w", encoding="ascii")
+        fcntl.flock(cls.lock, fcntl.LOCK_EX)
+        path = f"{cls.program('cmake/cmake', CMAKE).parent}:{cluster.SEARCH}"
+        cls.queue("lock", "multi_node", "--nodes=1", "--gpus-per-node=0", RANKS_PER_NODE="1",
+                  BUILD="", SOURCE=str(cls.cluster.dir), PROBE=f"{cls.probe}/bin/spmm_dist",
+                  PATH=path)
 
     @classmethod
     def program(cls, name, text):
@@ -183,15 +197,19 @@ class Jobs(unittest.TestCase):
 
     def test_transports(self):
         out = self.finished("transports", good=False)
-        self.assertEqual(re.findall(r"^(.*): .*--transport (\w)$", out, re.M),
-                         [("passed", "b"), ("not able here", "c"), ("FAILED (4)", "d")])
+        verdict = re.compile(r"^(passed|not able here|FAILED .*): .*--transport (\w)$", re.M)
+        self.assertEqual(verdict.findall(out), [
+            ("passed", "b"), ("not able here", "c"), ("FAILED (4)", "d")])
         self.assertIn("transport c needs a GPU", out)
 
     def test_shares(self):
         """No hardware thread is left idle, nor counted as a core."""
+        line = "srun --mpi=pmix --ntasks={0} --ntasks-per-node={0} --cpus-per-task={1} "
         for (option, ranks), (cpus, threads) in SHARES.items():
             with self.subTest(option, ranks=ranks):
                 out = self.finished(f"share {ranks}{option}")
+                asked = "1 --overcommit" if ranks > cluster.CORES else cpus
+                self.assertIn(line.format(ranks, asked), out)
                 self.assertEqual(out.count(f"{cpus} CPUs and {threads} threads"), ranks, out)
 
     def test_modules(self):
@@ -200,9 +218,17 @@ class Jobs(unittest.TestCase):
                 out = self.finished(f"module {n}", good=said is None)
                 self.assertIn(said or "rank 0 sees", out)
 
+    def test_lock(self):
+        job = self.job["lock"]
+        self.cluster.wait_for(lambda: "waiting for another job" in job.output(), 300, "the job")
+        self.assertNotIn("cmake", job.output())
+        self.lock.close()
+        out = self.finished("lock")
+        self.assertRegex(out, r"(?s)waiting.*cmake --preset cpu.*cmake --build.*rank 0 sees")
+
     def test_refusals(self):
         self.assertIn("needs a GPU", self.finished("benchmark", good=False))
-        self.assertIn("there is no /nowhere/tools/spmm_dist", self.finished("no build", good=False))
+        self.assertIn("there is no spmm_dist in /nowhere", self.finished("no build", good=False))
         self.assertIn("VISIBLE is 'two'", self.finished("mistyped", good=False))
 
     def test_gpus(self):
