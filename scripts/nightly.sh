@@ -12,6 +12,7 @@
 #   limits     rows of 10^7 entries by all engines; a message of more than INT_MAX bytes (9 GiB);
 #              2,000 plans that leave nothing open; 1,000 walks on 2 and on 3 ranks of which one
 #              passes other arguments; the bits of 500 reproducible plans on 1 to 5 ranks
+#   site       the documents and the reference as one site, build/site, without a warning
 #   readers    2,000 Matrix Market files, read as fast_matrix_market and SciPy (by pip) read them
 #   product    every combination of matrix, ranks, partition, layout, op, type, schedule: 3,000
 #              runs, which take 34 minutes of CPU time, and 1,000 more for each matrix in
@@ -29,14 +30,14 @@
 #     scripts/nightly.sh [STEP...]
 set -eu -o pipefail
 export SPMM_SETUP_CLANG=1 SPMM_SETUP_MPICH=1 SPMM_SETUP_DEBIAN=1
-export SPMM_SETUP_CONTAINER=1 SPMM_SETUP_PETSC=1 SPMM_WERROR=1
+export SPMM_SETUP_CONTAINER=1 SPMM_SETUP_PETSC=1 SPMM_SETUP_DOCS=1 SPMM_WERROR=1
 # shellcheck source=scripts/setup.sh
 . "$(dirname "$0")/setup.sh"
 # Else each start of MPI looks for fabrics (tests/CMakeLists.txt).
 export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] ||
-    steps=(clang mpich coverage tsan asan faults limits readers product petsc nodes cuda debian
+    steps=(clang mpich coverage tsan asan faults limits site readers product petsc nodes cuda debian
         container fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
@@ -103,6 +104,10 @@ step_limits() {
         SPMM_TEST_CASES=1000 mpirun -n "$ranks" build/cpu/tests/test_unlike || return
         SPMM_TEST_CASES=3000 mpirun -n "$ranks" build/cpu/tests/test_mixed || return
     done
+}
+
+step_site() {
+    scripts/docs.sh
 }
 
 step_readers() {
@@ -176,6 +181,7 @@ run_step() {
         asan) step_asan ;;
         faults) step_faults ;;
         limits) step_limits ;;
+        site) step_site ;;
         readers) step_readers ;;
         product) step_product ;;
         petsc) step_petsc ;;
