@@ -74,7 +74,7 @@ typedef struct {
                                 order: in which a rank multiplies its rows; C is not permuted.
                                 "none"; "affinity", "sorted".  Auto: on GPUs one of these two where
                                 it may save more time in @p executes products than ordering costs.
-                                schedule: of exchange and products, docs/reference/schedules.md.
+                                schedule: of exchange and products, docs/reference/engines.md.
                                 "overlap"; "merged", which is auto's where @p reproducible asks
                                 for it.
                                 chunks: of columns, 1, 2 or 4, in which schedule overlap brings and

@@ -122,9 +122,9 @@ class Documents(unittest.TestCase):
         help_text = (ROOT / "tools" / "driver" / "driver_help.c").read_text(encoding="utf-8")
         for name in ("tutorial/first_product.md", "how-to/read_a_report.md", "how-to/tune.md",
                      "how-to/own_rows.md", "how-to/partition.md", "reference/spmm_dist.md",
-                     "reference/files.md", "reference/library.md", "reference/schedules.md",
-                     "explanation/how_it_works.md", "explanation/schedules.md",
-                     "explanation/reordering.md"):
+                     "reference/files.md", "reference/library.md", "reference/engines.md",
+                     "explanation/how_it_works.md", "explanation/exchange.md",
+                     "explanation/choices.md"):
             for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines():
                 if not re.search("pkg-config|cmake|bench|ctest|mpirun --|nsys ", line):
                     for option in OPTION.findall(line):

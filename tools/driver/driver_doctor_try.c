@@ -49,7 +49,7 @@ static const char *advice_for(const char *transport)
     } those[] = {
         {"mpi-device", "load a CUDA-aware MPI, or build one with scripts/build_openmpi_cuda.sh"},
         {"nccl", "start one rank for each GPU; NCCL refuses two on one"},
-        {"nccl-push", "docs/explanation/nccl_push.md says what it needs; set NCCL_NVLS_ENABLE=0 "
+        {"nccl-push", "docs/explanation/exchange.md says what it needs; set NCCL_NVLS_ENABLE=0 "
                       "for a program of your own, too"}};
 
     for (size_t k = 0; k < sizeof those / sizeof those[0]; k++) {
