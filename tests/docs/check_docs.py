@@ -20,6 +20,7 @@ NO_PROSE = re.compile(r"\s*$|[#|>]|<!--|!\[")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s+")
 SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*]*\s+(?=[(\"*]*[A-Z0-9])")
 MOST_WORDS = 25  # of a sentence, in the mean of a page
+MOST_PAGES, MOST_IN_ALL = 35, 30000  # pages and words of docs/, which somebody reads
 
 
 def documents():
@@ -66,7 +67,8 @@ def too_long(name, text):
 class Sentences(unittest.TestCase):
     def test_pages(self):
         pages = [p for p in documents() if ROOT / "docs" in p.parents or p.parent == ROOT]
-        self.assertGreater(len(pages), 20)
+        words = [len(p.read_text(encoding="utf-8").split()) for p in pages if p.parent != ROOT]
+        self.assertTrue(20 < len(words) <= MOST_PAGES and sum(words) <= MOST_IN_ALL, sum(words))
         self.assertEqual([], [wrong for page in pages if (wrong := too_long(
             page.relative_to(ROOT), page.read_text(encoding="utf-8")))])
 
@@ -120,11 +122,10 @@ class Documents(unittest.TestCase):
     def test_options(self):
         """Options of spmm_dist in its guides are in its --help."""
         help_text = (ROOT / "tools" / "driver" / "driver_help.c").read_text(encoding="utf-8")
-        for name in ("tutorial/first_product.md", "how-to/read_a_report.md", "how-to/tune.md",
-                     "how-to/own_rows.md", "how-to/partition.md", "reference/spmm_dist.md",
-                     "reference/files.md", "reference/library.md", "reference/engines.md",
-                     "explanation/how_it_works.md", "explanation/exchange.md",
-                     "explanation/choices.md"):
+        for name in ("explanation/how_it_works.md", "tutorial/first_product.md", "how-to/tune.md",
+                     "explanation/exchange.md", "how-to/read_a_report.md", "explanation/choices.md",
+                     "reference/spmm_dist.md", "reference/engines.md", "reference/library.md",
+                     "how-to/partition.md", "reference/files.md", "how-to/own_rows.md"):
             for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines():
                 if not re.search("pkg-config|cmake|bench|ctest|mpirun --|nsys ", line):
                     for option in OPTION.findall(line):
@@ -171,8 +172,7 @@ class Documents(unittest.TestCase):
         for path in pictures:
             self.assertTrue(ET.parse(path).getroot().tag.endswith("svg"), path)
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, str(
-                ROOT / "docs/pictures/draw.py"), folder], check=True)
+            subprocess.run([sys.executable, ROOT / "docs/pictures/draw.py", folder], check=True)
             drawn = sorted(os.listdir(folder))
             self.assertEqual(drawn, ["plan.svg", "schedules.svg", "windows.svg"])
             for name in drawn:
