@@ -12,6 +12,7 @@
 #include "device/network.h"
 #include "engine/engine.h"
 #include "partition/partition.h"
+#include "spmm_dist/fortran.h"
 
 /* The tables of engines, transports, partitioners and schedules, for lists. */
 
@@ -279,6 +280,19 @@ spmm_status_t spmm_context_create(MPI_Comm comm, const spmm_context_options_t *o
     }
     *ctx = made;
     return SPMM_OK;
+}
+
+spmm_status_t spmm_context_create_f(int comm, const spmm_context_options_t *options,
+                                    spmm_context_t **ctx)
+{
+    MPI_Comm mine = spmmi_mpi_runs() ? MPI_Comm_f2c((MPI_Fint)comm) : MPI_COMM_NULL;
+
+    /* Open MPI answers NULL, which no call takes, to what is no communicator; in MPICH, where they
+     * are integers, 0 is none. */
+    if (mine == (MPI_Comm)0) {
+        mine = MPI_COMM_NULL;
+    }
+    return spmm_context_create(mine, options, ctx);
 }
 
 spmm_status_t spmm_context_destroy(spmm_context_t **ctx)

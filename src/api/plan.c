@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "plan/report/timeline.h"
 #include "plan/run/execute.h"
 #include "plan/run/move.h"
+#include "spmm_dist/fortran.h"
 
 spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *options,
                                spmm_plan_t **plan)
@@ -447,4 +449,30 @@ spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out)
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: out is NULL");
     }
     return spmmi_plan_print(plan, out);
+}
+
+spmm_status_t spmm_plan_explain_f(const spmm_plan_t *plan, const char *path)
+{
+    FILE         *out;
+    spmm_status_t status;
+
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
+    }
+    spmmi_error_clear(&plan->env->err);
+    if (path == NULL) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: path is NULL");
+    }
+    errno = 0;
+    out   = fopen(path, "a");
+    if (out == NULL) {
+        return spmmi_fail(&plan->env->err, SPMM_ERR_IO, "cannot write to '%.200s': %s", path,
+                          strerror(errno));
+    }
+    status = spmm_plan_explain(plan, out);
+    if (fclose(out) != 0 && status == SPMM_OK) {
+        status = spmmi_fail(&plan->env->err, SPMM_ERR_IO, "cannot write to '%.200s': %s", path,
+                            strerror(errno));
+    }
+    return status;
 }
