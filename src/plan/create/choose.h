@@ -25,6 +25,12 @@ typedef struct {
  *  Collective, agreed. */
 spmm_status_t spmmi_plan_choose_schedule(spmm_plan_t *plan, const spmm_plan_options_t *options);
 
+/** Predict times of schedule overlap in 1, 2 and 4 chunks, from the models of engines and
+ *  transport.  Collective, agreed. */
+spmm_status_t spmmi_plan_predict(spmm_plan_t *plan, const char *engine);
+/** @p name: of one that there is. */
+const spmm_schedule_t *spmmi_schedule_find(const char *name);
+
 /** The candidate that was chosen. */
 static inline const spmm_candidate_t *spmmi_chosen_cut(const spmm_plan_choice_t *choice)
 {

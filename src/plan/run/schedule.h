@@ -25,7 +25,4 @@ struct spmm_schedule {
     spmm_status_t (*run)(spmm_plan_t *plan, const spmm_operands_t *x);
 };
 
-/** @p name: of one that there is. */
-const spmm_schedule_t *spmmi_schedule_find(const char *name);
-
 #endif /* SPMM_PLAN_SCHEDULE_H */

@@ -5,7 +5,6 @@
 #include "plan_case.h"
 
 #include "plan/create/buffers.h"
-#include "plan/create/schedule_predict.h"
 #include "plan/plan.h"
 
 /* One format is held, not both. */
