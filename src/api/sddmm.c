@@ -8,7 +8,7 @@
 #include "plan/create/buffers.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
-#include "plan/sddmm/softmax.h"
+#include "plan/sddmm/sddmm.h"
 
 spmm_status_t spmm_sddmm_plan_create(spmm_matrix_t *mask, int64_t k,
                                      const spmm_sddmm_options_t *options, spmm_sddmm_plan_t **plan)

@@ -16,6 +16,7 @@
 #include "plan/create/create.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
+#include "plan/run/overlap.h"
 
 /* Elements of the mask's type that a row of stats takes. */
 static int64_t stats_width(spmm_type_t type, int64_t heads)
@@ -28,9 +29,7 @@ static spmm_status_t make_block(const spmm_plan_t *base, spmm_block_t *block,
 {
     const spmm_status_t status = spmmi_attender_create(base->device, &block->csr, what, attender);
 
-    spmmi_block_free_csr(block);
-    spmmi_free(block->source);
-    block->source = NULL;
+    spmmi_block_free_input(block);
     return status;
 }
 
@@ -38,7 +37,7 @@ static spmm_status_t make_local(spmm_attention_side_t *side, const spmm_attentio
 {
     SPMM_TRY(make_block(side->base, &side->base->blocks.diagonal, what, &side->local));
     SPMM_TRY(make_block(side->base, &side->base->blocks.off_diagonal, what, &side->halo));
-    SPMM_TRY(spmmi_phases_create(&side->base->phases, SPMM_ATTENTION_OPERANDS));
+    SPMM_TRY(spmmi_phases_create(&side->base->phases, SPMM_PASS_OPERANDS));
     return spmmi_plan_make_rows(side->base, false);
 }
 
@@ -142,15 +141,22 @@ void spmmi_attention_free(spmm_attention_plan_t *plan)
     spmmi_free(plan);
 }
 
-/* Rows of the off-diagonal block are what was received. */
-static void take(const spmm_attention_operand_t *operand, const void **rows, int64_t *ld)
+static const spmm_attender_t *attender_of(const void *side, const spmm_pass_operand_t *operand)
 {
-    *rows = operand->received;
-    *ld   = operand->n;
+    const spmm_attention_side_t *of = side;
+
+    return operand == NULL ? &of->local : &of->halo;
 }
 
-static spmm_status_t run_forward(const spmm_attender_t *attender, const void *args,
-                                 const spmm_attention_operand_t *operand, spmm_stream_t stream)
+/* Rows of the off-diagonal block are what was received. */
+static void take(const spmm_pass_operand_t *operand, const void **rows, int64_t *ld)
+{
+    *rows = operand->rows;
+    *ld   = operand->ld;
+}
+
+static spmm_status_t run_forward(const void *side, const void *args,
+                                 const spmm_pass_operand_t *operand, spmm_stream_t stream)
 {
     spmm_attention_args_t mine = *(const spmm_attention_args_t *)args;
 
@@ -159,24 +165,26 @@ static spmm_status_t run_forward(const spmm_attender_t *attender, const void *ar
         take(&operand[1], &mine.V, &mine.ldv);
         mine.resume = true;
     }
-    return spmmi_attender_run(attender, &mine, stream);
+    return spmmi_attender_run(attender_of(side, operand), &mine, stream);
 }
 
 spmm_status_t spmmi_attention_run(spmm_attention_plan_t *plan, const spmm_attention_args_t *args,
                                   spmm_stream_t stream)
 {
-    spmm_attention_args_t       mine      = *args;
-    const spmm_attention_work_t work      = {.args = &mine, .run = run_forward};
-    const int64_t               n         = plan->heads * plan->k;
-    spmm_attention_operand_t    operand[] = {{.rows = args->K, .ld = args->ldk, .n = n},
-                                             {.rows = args->V, .ld = args->ldv, .n = n}};
+    spmm_attention_args_t mine = *args;
+    const int64_t         n    = plan->heads * plan->k;
+    const spmm_pass_t     pass = {.operand = {{args->K, args->ldk, n}, {args->V, args->ldv, n}},
+                                  .count   = 2,
+                                  .self    = &plan->mask,
+                                  .args    = &mine,
+                                  .run     = run_forward};
 
     mine.lse = args->lse == NULL ? plan->lse : args->lse;
-    return spmmi_attention_side_run(&plan->mask, operand, 2, &work, stream);
+    return spmmi_plan_run_pass(plan->mask.base, &pass, stream);
 }
 
-static spmm_status_t run_query(const spmm_attender_t *attender, const void *args,
-                               const spmm_attention_operand_t *operand, spmm_stream_t stream)
+static spmm_status_t run_query(const void *side, const void *args,
+                               const spmm_pass_operand_t *operand, spmm_stream_t stream)
 {
     spmm_attention_gradient_t mine = *(const spmm_attention_gradient_t *)args;
 
@@ -185,21 +193,21 @@ static spmm_status_t run_query(const spmm_attender_t *attender, const void *args
         take(&operand[1], &mine.V, &mine.ldv);
         mine.resume = true;
     }
-    return spmmi_attender_query(attender, &mine, stream);
+    return spmmi_attender_query(attender_of(side, operand), &mine, stream);
 }
 
-static spmm_status_t run_key(const spmm_attender_t *attender, const void *args,
-                             const spmm_attention_operand_t *operand, spmm_stream_t stream)
+static spmm_status_t run_key(const void *side, const void *args, const spmm_pass_operand_t *operand,
+                             spmm_stream_t stream)
 {
     spmm_attention_gradient_t mine = *(const spmm_attention_gradient_t *)args;
 
     if (operand != NULL) {
         take(&operand[0], &mine.Q, &mine.ldq);
         take(&operand[1], &mine.dO, &mine.ldo);
-        mine.stats  = operand[2].received;
+        mine.stats  = operand[2].rows;
         mine.resume = true;
     }
-    return spmmi_attender_key(attender, &mine, stream);
+    return spmmi_attender_key(attender_of(side, operand), &mine, stream);
 }
 
 /* Both sides are run also where one has failed: peers wait for what travels. */
@@ -208,18 +216,22 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
                                            const spmm_attention_stats_t    *stats,
                                            spmm_stream_t                    stream)
 {
-    spmm_attention_gradient_t   mine   = *args;
-    spmm_attention_stats_t      filled = *stats;
-    const spmm_attention_work_t query  = {.args = &mine, .run = run_query};
-    const spmm_attention_work_t key    = {.args = &mine, .run = run_key};
-    const int64_t n = plan->heads * plan->k, width = stats_width(args->type, plan->heads);
-    spmm_attention_operand_t to_q[]     = {{.rows = args->K, .ld = args->ldk, .n = n},
-                                           {.rows = args->V, .ld = args->ldv, .n = n}};
-    spmm_attention_operand_t to_k[]     = {{.rows = args->Q, .ld = args->ldq, .n = n},
-                                           {.rows = args->dO, .ld = args->ldo, .n = n},
-                                           {.rows = plan->stats, .ld = width, .n = width}};
-    spmm_plan_t             *transposed = plan->transposed.base;
-    spmm_status_t            status     = SPMM_OK, ended;
+    spmm_attention_gradient_t mine   = *args;
+    spmm_attention_stats_t    filled = *stats;
+    const int64_t     n = plan->heads * plan->k, width = stats_width(args->type, plan->heads);
+    const spmm_pass_t query = {.operand = {{args->K, args->ldk, n}, {args->V, args->ldv, n}},
+                               .count   = 2,
+                               .self    = &plan->mask,
+                               .args    = &mine,
+                               .run     = run_query};
+    const spmm_pass_t key   = {
+          .operand = {{args->Q, args->ldq, n}, {args->dO, args->ldo, n}, {plan->stats, width, width}},
+          .count   = 3,
+          .self    = &plan->transposed,
+          .args    = &mine,
+          .run     = run_key};
+    spmm_plan_t  *transposed = plan->transposed.base;
+    spmm_status_t status     = SPMM_OK, ended;
 
     mine.stats   = plan->stats;
     filled.stats = plan->stats;
@@ -230,11 +242,9 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
     if (status == SPMM_OK) {
         status = spmmi_attender_stats(plan->mask.base->device, &filled, stream);
     }
-    status =
-        spmmi_first_failure(status, spmmi_attention_side_run(&plan->mask, to_q, 2, &query, stream));
-    status = spmmi_first_failure(
-        status, spmmi_attention_side_run(&plan->transposed, to_k, 3, &key, stream));
-    ended                     = spmmi_phase_record(&transposed->phases, 0, SPMM_PHASE_DONE, stream);
+    status = spmmi_first_failure(status, spmmi_plan_run_pass(plan->mask.base, &query, stream));
+    status = spmmi_first_failure(status, spmmi_plan_run_pass(transposed, &key, stream));
+    ended  = spmmi_phase_record(&transposed->phases, 0, SPMM_PHASE_DONE, stream);
     transposed->timing.in_use = transposed->timing.in_use || ended == SPMM_OK;
     return spmmi_first_failure(status, ended);
 }

@@ -45,27 +45,4 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
                                            const spmm_attention_stats_t    *stats,
                                            spmm_stream_t                    stream);
 
-/** Rows of this rank that others need travel in order, one operand behind the other, to where they
- *  are packed in rows of their own. */
-typedef struct {
-    const void *rows;
-    int64_t     ld, n;    /**< in elements of the mask's type */
-    void       *received; /**< set: [ghost rows x n] */
-} spmm_attention_operand_t;
-
-enum { SPMM_ATTENTION_OPERANDS = 3 };
-
-/** What a side does with its two blocks. */
-typedef struct {
-    const void *args;
-    /** @p operand NULL: the diagonal block, else the off-diagonal block with what was received. */
-    spmm_status_t (*run)(const spmm_attender_t *attender, const void *args,
-                         const spmm_attention_operand_t *operand, spmm_stream_t stream);
-} spmm_attention_work_t;
-
-/** Work on the diagonal block while @p count operands travel, then on the off-diagonal block. */
-spmm_status_t spmmi_attention_side_run(spmm_attention_side_t    *side,
-                                       spmm_attention_operand_t *operand, int count,
-                                       const spmm_attention_work_t *work, spmm_stream_t stream);
-
 #endif /* SPMM_PLAN_ATTENTION_H */

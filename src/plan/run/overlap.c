@@ -231,6 +231,82 @@ static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
     return plan->op == SPMM_OP_N ? run_op_n(plan, x) : run_op_t(plan, x);
 }
 
+/* Where column 0 of a block would be, of which slice->first is the first column of @p o. */
+static spmm_operands_t operands_of(const spmm_plan_t *plan, const spmm_pass_operand_t *o,
+                                   const spmm_slice_t *slice, spmm_stream_t stream)
+{
+    const size_t before = (size_t)slice->first * spmm_type_size(plan->ab_type);
+
+    return (spmm_operands_t){.ab_type = plan->ab_type,
+                             .layout  = SPMM_LAYOUT_ROW,
+                             .n       = o->n,
+                             .B       = (const void *)((uintptr_t)o->rows - before),
+                             .ldb     = o->ld,
+                             .stream  = stream};
+}
+
+/* What failed here does not keep this rank from exchanges, which peers wait for. */
+static spmm_status_t overlap_pass(spmm_plan_t *plan, const spmm_pass_t *pass, spmm_stream_t stream)
+{
+    const size_t row =
+        (size_t)spmmi_halo_recv_rows(&plan->exchange.halo) * spmm_type_size(plan->halo_type);
+    spmm_pass_operand_t operand[SPMM_PASS_OPERANDS];
+    spmm_stream_t       comm   = plan->exchange.comm_stream;
+    spmm_status_t       status = SPMM_OK;
+    int64_t             first  = 0;
+
+    SPMM_TRY(spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_START, comm));
+    for (int c = 0; c < pass->count; c++) {
+        const spmm_slice_t    slice = {.index = c,
+                                       .first = first,
+                                       .n     = pass->operand[c].n,
+                                       .halo =
+                                           (char *)plan->exchange.ghost_rows + row * (size_t)first};
+        const spmm_operands_t x     = operands_of(plan, &pass->operand[c], &slice, stream);
+
+        operand[c] = (spmm_pass_operand_t){.rows = slice.halo, .ld = slice.n, .n = slice.n};
+        first += slice.n;
+        SPMM_TRY(spmmi_plan_begin_rows(plan, &x, &slice, comm));
+        if (c == 0) {
+            status = pass->run(pass->self, pass->args, NULL, stream);
+        }
+        SPMM_TRY(spmmi_plan_end_rows(plan, &x, &slice, comm));
+    }
+    /* Also where the diagonal block failed: the operands are the caller's again behind this. */
+    status = spmmi_first_failure(
+        status, spmmi_phase_wait(&plan->phases, pass->count - 1, SPMM_PHASE_EXCHANGED, stream));
+    SPMM_TRY(status);
+    return pass->run(pass->self, pass->args, operand, stream);
+}
+
+static spmm_status_t run_pass(spmm_plan_t *plan, const spmm_pass_t *pass, spmm_stream_t stream)
+{
+    spmm_status_t status, ended;
+
+    /* One kernel and nothing else: there are no buffers, and memory in use is not released. */
+    if (plan->exchange.alone) {
+        return pass->run(pass->self, pass->args, NULL, stream);
+    }
+    /* The buffers belong to the last pass until it is done, on whatever stream that was. */
+    if (plan->timing.in_use) {
+        SPMM_TRY(spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_DONE, stream));
+    }
+    SPMM_TRY(spmmi_phase_record(&plan->phases, 0, SPMM_PHASE_START, stream));
+    status              = overlap_pass(plan, pass, stream);
+    ended               = spmmi_phase_record(&plan->phases, 0, SPMM_PHASE_DONE, stream);
+    plan->timing.in_use = plan->timing.in_use || ended == SPMM_OK;
+    return spmmi_first_failure(status, ended);
+}
+
+spmm_status_t spmmi_plan_run_pass(spmm_plan_t *plan, const spmm_pass_t *pass, spmm_stream_t stream)
+{
+    const uint32_t      begun  = plan->exchange.begun;
+    const spmm_status_t status = run_pass(plan, pass, stream);
+
+    plan->exchange.skipped += status != SPMM_OK && plan->exchange.begun == begun;
+    return status;
+}
+
 const spmm_schedule_t spmmi_schedule_overlap = {
     .name    = "overlap",
     .merges  = false,

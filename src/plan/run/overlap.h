@@ -31,4 +31,25 @@ bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x);
 /** The plan is idle and goes. */
 void spmmi_plan_end_waits(spmm_plan_t *plan);
 
+/** Rows of this rank, or of others, packed where they were received. */
+typedef struct {
+    const void *rows;
+    int64_t     ld, n; /**< in elements of the type of A */
+} spmm_pass_operand_t;
+
+enum { SPMM_PASS_OPERANDS = 3 };
+
+/** What a plan without a product, made by spmmi_plan_build_exchange(), does with its blocks. */
+typedef struct {
+    spmm_pass_operand_t operand[SPMM_PASS_OPERANDS]; /**< that travel, one behind the other */
+    int                 count;
+    const void         *self, *args;
+    /** @p operand NULL: the diagonal block, else the off-diagonal block with what was received. */
+    spmm_status_t (*run)(const void *self, const void *args, const spmm_pass_operand_t *operand,
+                         spmm_stream_t stream);
+} spmm_pass_t;
+
+/** Enqueue the work on the diagonal block while rows travel, then that on the off-diagonal one. */
+spmm_status_t spmmi_plan_run_pass(spmm_plan_t *plan, const spmm_pass_t *pass, spmm_stream_t stream);
+
 #endif /* SPMM_PLAN_OVERLAP_H */

@@ -12,6 +12,7 @@
 #include "plan/create/buffers.h"
 #include "plan/create/create.h"
 #include "plan/plan.h"
+#include "plan/run/overlap.h"
 
 /* Where results go: the caller's order of values.  NULL: entries stand there already. */
 static spmm_status_t places_of(const spmm_plan_t *base, const spmm_block_t *block, int64_t **place)
@@ -44,9 +45,7 @@ static spmm_status_t make_block(const spmm_plan_t *base, spmm_block_t *block,
         status = spmmi_sampler_create(base->device, &block->csr, place, what, sampler);
     }
     spmmi_free(place);
-    spmmi_block_free_csr(block);
-    spmmi_free(block->source);
-    block->source = NULL;
+    spmmi_block_free_input(block);
     return status;
 }
 
@@ -121,70 +120,137 @@ void spmmi_sddmm_free(spmm_sddmm_plan_t *plan)
     spmmi_free(plan);
 }
 
-/* The entries of other ranks' rows of Y, packed where the exchange left them. */
-static spmm_status_t run_halo(const spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
-                              const void *rows, spmm_stream_t stream)
-{
-    spmm_sddmm_args_t mine = *args;
-
-    mine.Y   = rows;
-    mine.ldy = args->k;
-    return spmmi_sampler_run(&plan->halo, &mine, stream);
-}
-
-/* What failed here does not keep this rank from the exchange, which peers wait for. */
-static spmm_status_t run_overlapped(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
-                                    spmm_stream_t stream)
-{
-    spmm_plan_t          *base = plan->base;
-    const spmm_operands_t y    = {.ab_type = args->type,
-                                  .layout  = SPMM_LAYOUT_ROW,
-                                  .n       = args->k,
-                                  .B       = args->Y,
-                                  .ldb     = args->ldy,
-                                  .stream  = stream};
-    const spmm_slice_t    all  = {.n = args->k, .halo = base->exchange.ghost_rows};
-    spmm_status_t         work;
-
-    SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_START, base->exchange.comm_stream));
-    SPMM_TRY(spmmi_plan_begin_rows(base, &y, &all, base->exchange.comm_stream));
-    work = spmmi_sampler_run(&plan->local, args, stream);
-    SPMM_TRY(spmmi_plan_end_rows(base, &y, &all, base->exchange.comm_stream));
-    /* Also where the diagonal block failed: Y is the caller's again behind this. */
-    work =
-        spmmi_first_failure(work, spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_EXCHANGED, stream));
-    SPMM_TRY(work);
-    return run_halo(plan, args, base->exchange.ghost_rows, stream);
-}
-
-static spmm_status_t run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
+/* Rows of Y of other ranks are packed where the exchange left them. */
+static spmm_status_t run(const void *self, const void *args, const spmm_pass_operand_t *operand,
                          spmm_stream_t stream)
 {
-    spmm_plan_t  *base = plan->base;
-    spmm_status_t status, ended;
+    const spmm_sddmm_plan_t *plan = self;
+    spmm_sddmm_args_t        mine = *(const spmm_sddmm_args_t *)args;
 
-    /* One kernel and nothing else: there are no buffers, and memory in use is not released. */
-    if (base->exchange.alone) {
-        return spmmi_sampler_run(&plan->local, args, stream);
+    if (operand == NULL) {
+        return spmmi_sampler_run(&plan->local, &mine, stream);
     }
-    /* The buffers belong to the last product until it is done, on whatever stream that was. */
-    if (base->timing.in_use) {
-        SPMM_TRY(spmmi_phase_wait(&base->phases, 0, SPMM_PHASE_DONE, stream));
-    }
-    SPMM_TRY(spmmi_phase_record(&base->phases, 0, SPMM_PHASE_START, stream));
-    status              = run_overlapped(plan, args, stream);
-    ended               = spmmi_phase_record(&base->phases, 0, SPMM_PHASE_DONE, stream);
-    base->timing.in_use = base->timing.in_use || ended == SPMM_OK;
-    return spmmi_first_failure(status, ended);
+    mine.Y   = operand->rows;
+    mine.ldy = operand->ld;
+    return spmmi_sampler_run(&plan->halo, &mine, stream);
 }
 
 spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
                               spmm_stream_t stream)
 {
-    spmm_plan_exchange_t *exchange = &plan->base->exchange;
-    const uint32_t        begun    = exchange->begun;
-    const spmm_status_t   status   = run(plan, args, stream);
+    const spmm_pass_t pass = {.operand = {{args->Y, args->ldy, args->k}},
+                              .count   = 1,
+                              .self    = plan,
+                              .args    = args,
+                              .run     = run};
 
-    exchange->skipped += status != SPMM_OK && exchange->begun == begun;
-    return status;
+    return spmmi_plan_run_pass(plan->base, &pass, stream);
+}
+
+/* Softmax over the rows of what an SDDMM made: values of groups of rows that have the same columns
+ * are taken as vectors. */
+
+/* Rows of A in groups of @p vector that have the same columns, their values one behind the other in
+ * the caller's order? */
+static bool has_vectors(const spmm_matrix_t *A, int32_t vector)
+{
+    bool fits = A->n_rows % vector == 0;
+
+    for (int32_t i = 0; i < A->n_rows && fits; i += vector) {
+        const int64_t first = A->row_ptr[i], count = A->row_ptr[i + 1] - first;
+
+        for (int32_t r = 1; r < vector && fits; r++) {
+            fits = A->row_ptr[i + r + 1] - A->row_ptr[i + r] == count;
+            for (int64_t p = 0; p < count && fits; p++) {
+                fits = A->value_order[A->row_ptr[i + r] + p] == A->value_order[first + p] + r;
+            }
+        }
+    }
+    return fits;
+}
+
+/** Lists of a softmax, on the host. */
+typedef struct {
+    int32_t  n_groups, n_vectors;
+    int32_t *ptr, *place;
+    bool follow; /**< the vectors of a group stand at its places, in whatever order, which a softmax
+                          does not see */
+} groups_t;
+
+static spmm_status_t make_groups(const spmm_matrix_t *A, int32_t vector, groups_t *g)
+{
+    g->n_groups  = A->n_rows / vector;
+    g->n_vectors = (int32_t)(spmmi_matrix_local_nnz(A) / vector);
+    g->follow    = true;
+    SPMM_NEW(g->ptr, (int64_t)g->n_groups + 1);
+    SPMM_NEW(g->place, g->n_vectors);
+    if (g->ptr == NULL || g->place == NULL) {
+        return spmmi_fail_memory(&A->env->err, g->n_vectors, sizeof *g->place,
+                                 "the rows of a softmax");
+    }
+    g->ptr[0] = 0;
+    for (int32_t i = 0; i < g->n_groups; i++) {
+        const int64_t first = A->row_ptr[(int64_t)i * vector];
+        const int64_t count = A->row_ptr[(int64_t)i * vector + 1] - first;
+
+        g->ptr[i + 1] = g->ptr[i] + (int32_t)count;
+        for (int64_t p = 0; p < count; p++) {
+            const int64_t e = A->value_order == NULL ? first + p : A->value_order[first + p];
+
+            g->place[g->ptr[i] + p] = (int32_t)e;
+            g->follow               = g->follow && e >= (int64_t)g->ptr[i] * vector &&
+                        e < (int64_t)g->ptr[i + 1] * vector && e % vector == 0;
+        }
+    }
+    return SPMM_OK;
+}
+
+static spmm_status_t upload_groups(spmm_sddmm_plan_t *plan)
+{
+    const spmm_plan_t *base   = plan->base;
+    int32_t            vector = base->A->value_order == NULL ? 1 : 16;
+    groups_t           g      = {0};
+    spmm_status_t      status;
+
+    while (vector > 1 && !has_vectors(base->A, vector)) {
+        vector /= 2;
+    }
+    status = make_groups(base->A, vector, &g);
+    if (status == SPMM_OK && !g.follow) {
+        status = spmmi_device_upload(base->device, g.place, (size_t)g.n_vectors * sizeof *g.place,
+                                     &plan->place);
+    }
+    if (status == SPMM_OK) {
+        status = spmmi_device_upload(base->device, g.ptr, ((size_t)g.n_groups + 1) * sizeof *g.ptr,
+                                     &plan->group_ptr);
+    }
+    spmmi_free_all(g.ptr, g.place);
+    if (status != SPMM_OK) {
+        base->device->ops->release(base->device, plan->place);
+        plan->place = NULL;
+        return status;
+    }
+    plan->vector = vector;
+    return SPMM_OK;
+}
+
+spmm_status_t spmmi_sddmm_run_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
+                                      spmm_stream_t stream)
+{
+    const spmm_plan_t *base = plan->base;
+
+    if (plan->vector == 0) {
+        SPMM_TRY(upload_groups(plan));
+    }
+    return spmmi_row_softmax(base->device,
+                             &(spmm_softmax_args_t){.n_groups  = base->A->n_rows / plan->vector,
+                                                    .vector    = plan->vector,
+                                                    .group_ptr = plan->group_ptr,
+                                                    .place     = plan->place,
+                                                    .s_type    = plan->s_type,
+                                                    .p_type    = base->A->type,
+                                                    .scale     = scale,
+                                                    .S         = S,
+                                                    .P         = P},
+                             stream);
 }

@@ -29,4 +29,8 @@ void spmmi_sddmm_free(spmm_sddmm_plan_t *plan);
 spmm_status_t spmmi_sddmm_run(spmm_sddmm_plan_t *plan, const spmm_sddmm_args_t *args,
                               spmm_stream_t stream);
 
+/** P = softmax(scale * S), row by row.  Local; the first call makes lists. */
+spmm_status_t spmmi_sddmm_run_softmax(spmm_sddmm_plan_t *plan, double scale, const void *S, void *P,
+                                      spmm_stream_t stream);
+
 #endif /* SPMM_PLAN_SDDMM_H */
