@@ -8,8 +8,9 @@
 #include "api/context.h"
 #include "gpu_test.h"
 #include "pair_matrix.h"
+#include "plan/blocks/formats.h"
 #include "plan/plan.h"
-#include "plan/run/overlap.h"
+#include "plan/run/execute.h"
 #include "test_context.h"
 
 enum { ROWS = 700, CUT_ROWS = 1500, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
@@ -169,6 +170,7 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
         char                 *text = test_context_explain(plan);
 
         plan->blocks.diagonal.measured_s = 1e-6; /* the exchange is what a product waits for */
+        spmmi_plan_decide(plan);
         assert_int_equal(spmmi_plan_runs_in_line(plan, &x),
                          spmm_test_env.size > 1 && ctx->device.cc >= 90);
         assert_int_equal(strstr(text, "balanced: yes, 1 longer than") != NULL, full > 0);

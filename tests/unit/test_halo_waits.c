@@ -5,8 +5,9 @@
 
 #include <math.h>
 
+#include "plan/blocks/formats.h"
 #include "plan/plan.h"
-#include "plan/run/overlap.h"
+#include "plan/run/execute.h"
 #include "test_main.h"
 
 enum { STREAMS = 3, N = 8 };
@@ -98,7 +99,8 @@ static bool answer(spmm_plan_t *plan, uintptr_t stream)
 {
     const spmm_operands_t x = {.n = N, .layout = SPMM_LAYOUT_ROW, .stream = (spmm_stream_t)stream};
 
-    return spmmi_plan_halo_waits(plan, &x);
+    spmmi_plan_decide(plan);
+    return spmmi_plan_waits_itself(plan, &x);
 }
 
 static void reset(void)
@@ -176,10 +178,11 @@ static void test_streams(void **state)
     assert_true(answer(&other, 1));
 }
 
-static bool in_line(const spmm_plan_t *plan)
+static bool in_line(spmm_plan_t *plan)
 {
     const spmm_operands_t x = {.n = N, .layout = SPMM_LAYOUT_ROW};
 
+    spmmi_plan_decide(plan);
     return spmmi_plan_runs_in_line(plan, &x);
 }
 

@@ -16,7 +16,6 @@
 #include "plan/create/create.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
-#include "plan/run/overlap.h"
 
 /* Elements of the mask's type that a row of stats takes. */
 static int64_t stats_width(spmm_type_t type, int64_t heads)

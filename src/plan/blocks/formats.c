@@ -11,17 +11,33 @@
 #include "plan/blocks/split.h"
 #include "plan/create/buffers.h"
 #include "plan/plan.h"
-#include "plan/run/overlap.h"
+
+/* Bytes of B that a block reads, and that arrive: more are for all multiprocessors. */
+enum { MOST_BYTES = 8 << 20, MOST_ARRIVING = 384 << 10 };
+
+/* Not where bits are to be equal: which way a product goes depends on what else is under way. */
+bool spmmi_plan_may_wait(const spmm_plan_t *plan, const spmm_block_t *block)
+{
+    const int64_t row = plan->n * (int64_t)spmm_type_size(plan->ab_type);
+
+    return block == &plan->blocks.off_diagonal && block->nnz > 0 &&
+           block->nnz <= MOST_BYTES / row && plan->shared->push.waits >= 0 &&
+           plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW && !plan->deterministic &&
+           plan->exchange.state != NULL && plan->exchange.transport->arrival != NULL &&
+           !spmmi_plan_rounds(plan) &&
+           spmmi_halo_recv_rows(&plan->exchange.halo) <= MOST_ARRIVING / row;
+}
 
 /* The off-diagonal block of op T makes rows for peers, not columns of C. */
 static spmm_layout_t layout_of(const spmm_plan_t *plan, const spmm_block_t *block)
 {
     const bool by_columns = block == &plan->blocks.off_diagonal && plan->op == SPMM_OP_N;
 
-    if (!plan->conversion.used) {
+    if (plan->conversion.kind == SPMM_CONVERT_NONE) {
         return plan->layout;
     }
-    return by_columns && plan->conversion.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+    return by_columns && plan->conversion.kind == SPMM_CONVERT_B ? SPMM_LAYOUT_MIXED
+                                                                 : SPMM_LAYOUT_ROW;
 }
 
 static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type)
@@ -180,6 +196,45 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     return SPMM_OK;
 }
 
+/* A block of a product that is in line. */
+static bool follows(const spmm_block_t *block)
+{
+    return block->engine != NULL && block->engine->follows;
+}
+
+/* In line the exchange starts at once, and the diagonal block when the exchange has.  That pays
+ * where the product would wait for rows.  On two H100, products of 11 matrices took 1 to 9 us less
+ * from this share on, but for one that took 2 more.  They took up to 3 more where the exchange was
+ * half of the diagonal block and less. */
+static bool is_worth_it(const spmm_plan_t *plan)
+{
+    static const double share = 0.8;
+    const size_t        row   = (size_t)plan->n * plan->sent_size;
+    const spmm_block_t *local = &plan->blocks.diagonal;
+    const double        s     = local->measured_s > 0.0 ? local->measured_s : local->predicted_s;
+
+    return plan->exchange.transport->cost(&plan->exchange.halo, row, plan->device) >= share * s;
+}
+
+/* Copies of an exchange and of column-major blocks are on streams of their own.  Events between
+ * kernels keep the second from beginning early.  A graph has edges of its own, and times of the
+ * phases would include the wait. */
+void spmmi_plan_decide(spmm_plan_t *plan)
+{
+    spmm_plan_exchange_t       *e         = &plan->exchange;
+    const spmm_transport_ops_t *transport = e->transport;
+    const spmm_block_t         *block     = &plan->blocks.off_diagonal;
+    const bool may = !plan->profile && plan->captures == NULL && e->ghost_rows == e->peer_rows &&
+                     block->engine != NULL;
+
+    e->waits   = may && spmmi_plan_may_wait(plan, block) && block->engine->waits != NULL;
+    e->in_line = may && plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW &&
+                 e->state != NULL && transport->lets_begin != NULL &&
+                 plan->shared->push.waits >= 0 && !spmmi_plan_rounds(plan) && block->nnz > 0 &&
+                 follows(&plan->blocks.diagonal) && follows(block) &&
+                 transport->lets_begin(e->state) && is_worth_it(plan);
+}
+
 /* The diagonal block first: it decides on the layout of both. */
 static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -190,8 +245,11 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
     SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.diagonal, c_type, o));
     SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.off_diagonal, halo_c, o));
     SPMM_TRY(build_block(plan, &plan->blocks.diagonal, c_type, o));
-    plan->conversion.used   = plan->blocks.diagonal.problem.layout != plan->layout;
-    plan->conversion.direct = plan->blocks.diagonal.problem.layout == SPMM_LAYOUT_MIXED;
+    if (plan->blocks.diagonal.problem.layout != plan->layout) {
+        plan->conversion.kind = plan->blocks.diagonal.problem.layout == SPMM_LAYOUT_MIXED
+                                    ? SPMM_CONVERT_B
+                                    : SPMM_CONVERT_B_AND_C;
+    }
     spmmi_block_free_csr(&plan->blocks.diagonal);
     SPMM_TRY(build_block(plan, &plan->blocks.off_diagonal, halo_c, o));
     spmmi_block_free_csr(&plan->blocks.off_diagonal);
@@ -227,7 +285,9 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
 
     SPMM_TRY(merged ? build_merged(plan, o) : build_split(plan, o));
     SPMM_TRY(spmmi_plan_make_rows(plan, merged));
-    return spmmi_plan_make_sum(plan, merged);
+    SPMM_TRY(spmmi_plan_make_sum(plan, merged));
+    spmmi_plan_decide(plan);
+    return SPMM_OK;
 }
 
 spmm_status_t spmmi_plan_make_formats(spmm_plan_t *plan, const spmm_plan_options_t *o)

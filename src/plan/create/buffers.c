@@ -102,11 +102,11 @@ static spmm_status_t make_conversion(spmm_plan_t *plan, bool merged)
     const size_t b_row = (size_t)plan->n * spmm_type_size(plan->ab_type);
     const size_t c_row = (size_t)plan->n * spmm_type_size(spmmi_accum_type(plan->c_type));
 
-    if (plan->conversion.used && !merged) {
+    if (plan->conversion.kind != SPMM_CONVERT_NONE && !merged) {
         SPMM_TRY(take(plan, spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local, b_row,
                       "a row-major copy of B", &plan->conversion.b));
     }
-    return plan->conversion.used && !plan->conversion.direct
+    return plan->conversion.kind == SPMM_CONVERT_B_AND_C
                ? take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local, c_row,
                       "a row-major copy of C", &plan->conversion.c)
                : SPMM_OK;
@@ -166,7 +166,8 @@ spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, bool merged)
 {
     const spmm_type_t type = spmmi_plan_sum_type(plan, merged);
 
-    if (type == plan->c_type || (plan->conversion.used && !plan->conversion.direct)) {
+    plan->conversion.sums = type != plan->c_type && plan->conversion.kind != SPMM_CONVERT_B_AND_C;
+    if (!plan->conversion.sums) {
         return SPMM_OK;
     }
     return take(plan, spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local,
@@ -253,7 +254,7 @@ size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
         bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
                  spmm_type_size(plan->ab_type);
     }
-    bytes += plan->conversion.used && !plan->conversion.direct ? sums : 0;
+    bytes += plan->conversion.kind == SPMM_CONVERT_B_AND_C ? sums : 0;
     bytes += plan->conversion.sum != NULL ? sums : 0;
     bytes += spmmi_plan_rounds(plan) ? (n_send + n_recv) * (size_t)plan->n * plan->sent_size : 0;
     lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;

@@ -299,7 +299,8 @@ static spmm_status_t time_chunks(trial_t *trial, double *seconds)
     const bool    profile = plan->profile;
     spmm_status_t status, synced;
 
-    plan->profile        = false;
+    plan->profile = false;
+    spmmi_plan_decide(plan);
     status               = time_batches(trial, seconds);
     plan->profile        = profile;
     plan->timing.has_run = false;

@@ -8,6 +8,7 @@
 #include "base/nodes.h"
 #include "base/range.h"
 #include "plan/blocks/arrival.h"
+#include "plan/blocks/formats.h"
 #include "plan/blocks/split.h"
 #include "plan/create/buffers.h"
 #include "plan/create/exchange.h"
@@ -15,7 +16,6 @@
 #include "plan/plan.h"
 #include "plan/report/stats.h"
 #include "plan/run/execute.h"
-#include "plan/run/overlap.h"
 #include "plan/update/values.h"
 
 /* For sentences and profilers. */
@@ -101,6 +101,7 @@ static spmm_status_t make(spmm_plan_t *plan, const spmm_plan_options_t *o)
     enter_stage(plan, "the choice of engine and schedule");
     SPMM_TRY(spmmi_plan_choose_schedule(plan, o));
     SPMM_TRY(spmmi_agree(plan->env, spmmi_plan_make_captures(plan, o)));
+    spmmi_plan_decide(plan); /* by captures and profiling, too, without which chunks were tried */
     return spmmi_agree(plan->env, spmmi_plan_count(plan));
 }
 

@@ -132,7 +132,9 @@ spmm_status_t spmmi_plan_make_exchange(spmm_plan_t *plan, const spmm_plan_option
 
     SPMM_TRY(choose_transport(plan, o));
     SPMM_TRY(choose_node_aware(plan, o));
-    e->alone = is_alone(e);
+    e->alone    = is_alone(e);
+    e->in_place = e->transport->packs && plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW &&
+                  plan->cols.n_local > 0;
     if (e->node == NULL) {
         SPMM_TRY(spmmi_agree(plan->env, e->transport->create(plan->shared, &e->halo,
                                                              row_bytes_of(plan), &e->state)));

@@ -191,7 +191,9 @@ spmm_status_t spmmi_plan_take_options(spmm_plan_t *plan, const spmm_plan_options
     plan->flips = plan->reproducible && plan->op == SPMM_OP_T;
     plan->op    = plan->flips ? SPMM_OP_N : plan->op;
     /* Merged blocks multiply no column-major rows. */
-    plan->conversion.used = plan->reproducible && plan->layout == SPMM_LAYOUT_COL;
+    plan->conversion.kind = plan->reproducible && plan->layout == SPMM_LAYOUT_COL
+                                ? SPMM_CONVERT_B_AND_C
+                                : SPMM_CONVERT_NONE;
     plan->halo_type       = plan->op == SPMM_OP_N ? plan->ab_type : spmmi_accum_type(plan->ab_type);
     plan->sent_type       = o->halo_type == SPMM_TYPE_AUTO ? plan->halo_type : o->halo_type;
     plan->sent_size       = spmm_type_size(plan->sent_type);

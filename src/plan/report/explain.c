@@ -69,14 +69,15 @@ static void print_conversion(const spmm_plan_t *plan, FILE *out)
                       spmmi_type_name(plan->c_type),
                       spmmi_type_name(spmmi_accum_type(plan->c_type)));
     }
-    if (plan->conversion.used && plan->reproducible) {
+    if (plan->conversion.kind != SPMM_CONVERT_NONE && plan->reproducible) {
         (void)fprintf(out, "conversion: B is copied to row-major, C from it: reproducible\n");
         return;
     }
-    for (int e = 0; plan->conversion.used && e < spmmi_n_engines; e++) {
+    for (int e = 0; plan->conversion.kind != SPMM_CONVERT_NONE && e < spmmi_n_engines; e++) {
         if (block->candidates[e].engine == block->engine) {
             (void)fprintf(out, "conversion: B is copied to row-major, C %s, %.3f us predicted\n",
-                          plan->conversion.direct ? "is written by columns" : "from it",
+                          plan->conversion.kind == SPMM_CONVERT_B ? "is written by columns"
+                                                                  : "from it",
                           block->candidates[e].copies_s * 1e6);
         }
     }

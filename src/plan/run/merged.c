@@ -32,7 +32,7 @@ static spmm_status_t run(spmm_plan_t *plan, const spmm_operands_t *x)
     const spmm_stream_t way = plan->exchange.comm_stream;
     spmm_status_t       work;
 
-    SPMM_TRY(spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_START, way));
+    SPMM_TRY(spmmi_plan_start(plan, x->stream, way));
     SPMM_TRY(spmmi_plan_begin_rows(plan, x, &all, way));
     work = copy_own(plan, x);
     SPMM_TRY(spmmi_plan_end_rows(plan, x, &all, way));

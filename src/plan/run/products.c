@@ -79,25 +79,28 @@ spmm_status_t spmmi_plan_consider_conversion(spmm_plan_t *plan)
 
 static bool converts_b(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return plan->conversion.used && x->n > 1;
+    return plan->conversion.kind != SPMM_CONVERT_NONE && x->n > 1;
 }
 
 /* A single column lies in both orders, but the copy may have another type. */
 static bool converts_c(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    return plan->conversion.used && !plan->conversion.direct &&
+    return plan->conversion.kind == SPMM_CONVERT_B_AND_C &&
            (x->n > 1 || x->c_type != spmmi_accum_type(x->c_type));
 }
 
-spmm_operands_t spmmi_plan_converted(const spmm_plan_t *plan, const spmm_operands_t *x)
+/* What the blocks multiply and write: @p x itself, or the row-major copies of B and C.  A single
+ * column needs no copy: it is row-major as it lies. */
+static spmm_operands_t converted(const spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_operands_t y = *x;
+    const bool      direct = plan->conversion.kind == SPMM_CONVERT_B;
+    spmm_operands_t y      = *x;
 
-    if (plan->conversion.used) {
-        y.layout = plan->conversion.direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
+    if (plan->conversion.kind != SPMM_CONVERT_NONE) {
+        y.layout = direct ? SPMM_LAYOUT_MIXED : SPMM_LAYOUT_ROW;
         y.B      = converts_b(plan, x) ? plan->conversion.b : x->B;
         y.ldb    = x->n;
-        y.ldc    = plan->conversion.direct ? x->ldc : x->n;
+        y.ldc    = direct ? x->ldc : x->n;
     }
     if (converts_c(plan, x)) {
         y.beta   = (spmm_scalar_t){0};
@@ -133,12 +136,6 @@ spmm_status_t spmmi_plan_store_c(const spmm_plan_t *plan, const spmm_operands_t 
 
     return converts_c(plan, x) ? plan->device->ops->store_columns(plan->device, &args, x->stream)
                                : SPMM_OK;
-}
-
-bool spmmi_plan_needs_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
-{
-    return x->c_type != spmmi_plan_sum_type(plan, plan->choice.schedule->merges) &&
-           !converts_c(plan, x);
 }
 
 spmm_operands_t spmmi_plan_into_sum(const spmm_plan_t *plan, const spmm_operands_t *x)
@@ -177,9 +174,8 @@ static spmm_status_t multiply(const spmm_block_t *block, const spmm_operands_t *
 
 spmm_status_t spmmi_plan_run_diagonal(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_operands_t y = spmmi_plan_converted(plan, x);
+    const spmm_operands_t y = converted(plan, x);
 
-    y.follows = plan->exchange.in_line ? SPMM_FOLLOWS_CONCURRENT : SPMM_FOLLOWS_LAST;
     SPMM_TRY(spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_DIAGONAL_FROM, x->stream));
     SPMM_TRY(multiply(&plan->blocks.diagonal, &y));
     return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_DIAGONAL_TO, x->stream);
@@ -189,7 +185,7 @@ spmm_status_t spmmi_plan_run_diagonal(spmm_plan_t *plan, const spmm_operands_t *
 static spmm_operands_t columns_of(const spmm_plan_t *plan, const spmm_operands_t *x,
                                   const spmm_slice_t *slice)
 {
-    spmm_operands_t y    = spmmi_plan_converted(plan, x);
+    spmm_operands_t y    = converted(plan, x);
     const int64_t   b_at = slice->first * (y.layout == SPMM_LAYOUT_COL ? y.ldb : 1);
     const int64_t   c_at = slice->first * (y.layout == SPMM_LAYOUT_ROW ? 1 : y.ldc);
 
@@ -219,11 +215,6 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
     y.beta = (spmm_scalar_t){.re = 1.0};
     y.B    = slice->halo;
     y.ldb  = slice->n;
-    if (slice->waits) {
-        y.until = plan->exchange.transport->arrival(plan->exchange.state);
-    } else if (plan->exchange.in_line) {
-        y.follows = SPMM_FOLLOWS_ALL;
-    }
     if (y.layout == SPMM_LAYOUT_COL && slice->n == 1) { /* it lies in both orders */
         y.ldb = n_halo;
     } else if (y.layout == SPMM_LAYOUT_COL) {
@@ -346,7 +337,7 @@ spmm_status_t spmmi_plan_copy_own(spmm_plan_t *plan, const spmm_operands_t *x)
 
 spmm_status_t spmmi_plan_run_merged(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    spmm_operands_t y = spmmi_plan_converted(plan, x);
+    spmm_operands_t y = converted(plan, x);
 
     y.B   = plan->blocks.merged.rows;
     y.ldb = x->n;

@@ -37,19 +37,13 @@ int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
     return count;
 }
 
-/* The columns of a slice of row-major B, where the transport packs rows itself; else NULL. */
-static const void *find_in_place(const spmm_plan_t *plan, const spmm_operands_t *x,
-                                 const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_start(spmm_plan_t *plan, spmm_stream_t stream, spmm_stream_t way)
 {
-    return plan->exchange.transport->packs && plan->op == SPMM_OP_N &&
-                   plan->layout == SPMM_LAYOUT_ROW && plan->cols.n_local > 0
-               ? (const char *)x->B + (size_t)slice->first * spmm_type_size(plan->halo_type)
-               : NULL;
-}
-
-static uint32_t step_of(const spmm_plan_t *plan, const spmm_slice_t *slice)
-{
-    return plan->exchange.skipped * SPMM_MOST_CHUNKS + (uint32_t)slice->index;
+    if (stream == way) {
+        return spmmi_phase_note(&plan->phases, 0, SPMM_PHASE_START, stream);
+    }
+    SPMM_TRY(spmmi_phase_record(&plan->phases, 0, SPMM_PHASE_START, stream));
+    return spmmi_phase_wait(&plan->phases, 0, SPMM_PHASE_START, way);
 }
 
 /* Where the send rows of a slice lie: packed behind those of the slices before. */
@@ -60,15 +54,16 @@ static spmm_exchange_t exchange_of(const spmm_plan_t *plan, const spmm_operands_
     const size_t before =
         (size_t)spmmi_halo_send_rows(&plan->exchange.halo) * (size_t)slice->first * elem;
 
-    return (spmm_exchange_t){.direction =
-                                 plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE,
-                             .send_rows = (char *)plan->exchange.send_rows + before,
-                             .halo      = slice->halo,
-                             .row_bytes = (size_t)slice->n * elem,
-                             .step      = step_of(plan, slice),
-                             .in_place  = find_in_place(plan, x, slice),
-                             .ld_bytes  = (size_t)x->ldb * elem,
-                             .tells     = slice->waits};
+    return (spmm_exchange_t){
+        .direction = plan->op == SPMM_OP_N ? SPMM_HALO_FORWARD : SPMM_HALO_REVERSE,
+        .send_rows = (char *)plan->exchange.send_rows + before,
+        .halo      = slice->halo,
+        .row_bytes = (size_t)slice->n * elem,
+        .step      = plan->exchange.skipped * SPMM_MOST_CHUNKS + (uint32_t)slice->index,
+        .in_place =
+            plan->exchange.in_place ? (const char *)x->B + (size_t)slice->first * elem : NULL,
+        .ld_bytes = (size_t)x->ldb * elem,
+        .tells    = slice->waits};
 }
 
 static spmm_status_t pack(spmm_plan_t *plan, const spmm_operands_t *x, const spmm_slice_t *slice,

@@ -39,7 +39,9 @@ typedef struct {
     uint32_t agreed;  /**< skipped, as all ranks had it when they last compared it */
 
     spmm_stream_t      comm_stream;
-    bool               in_line;    /**< the product under way is on the user stream alone */
+    bool               in_line;    /**< products are on the user stream alone, unless captured */
+    bool               waits;      /**< off-diagonal blocks wait themselves, where streams let */
+    bool               in_place;   /**< the transport packs rows of B where they lie */
     int32_t           *send_row;   /**< halo.send_row, on GPUs a device copy: op N packs these */
     spmm_reduce_list_t reduce;     /**< op T adds these */
     void              *send_rows;  /**< device [send rows x n], packed */
@@ -56,6 +58,8 @@ typedef struct {
 int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
                    spmm_slice_t slice[SPMM_MOST_CHUNKS]);
 
+/** Event START on @p stream; an exchange on another one, @p way, follows it. */
+spmm_status_t spmmi_plan_start(spmm_plan_t *plan, spmm_stream_t stream, spmm_stream_t way);
 /** Op N: start to bring the ghost rows of a slice of x->B to slice->halo; op T: start to send the
  *  rows at slice->halo back.  In the order of @p stream; the rows of B, and for op T those of the
  *  slice, must be there.  Nothing is under way when it fails. */

@@ -11,16 +11,15 @@
 
 typedef struct spmm_schedule spmm_schedule_t;
 struct spmm_schedule {
-    const char *name;    /**< stable, user-visible: "overlap" */
-    bool        merges;  /**< it multiplies the merged block, not the two blocks */
-    bool        cuts;    /**< it may cut the columns of B into chunks */
-    bool        in_line; /**< all may be on the user stream, as plan/run/overlap.h says */
+    const char *name;   /**< stable, user-visible: "overlap" */
+    bool        merges; /**< it multiplies the merged block, not the two blocks */
+    bool        cuts;   /**< it may cut the columns of B into chunks */
 
     /** May it run this plan?  By facts that are equal on all ranks.  NULL: it may; else why not,
      *  static: the end of a sentence that starts with the schedule's name.  A NULL function: it
      *  runs all plans. */
     const char *(*refuse)(const spmm_plan_t *plan);
-    /** Enqueue one product between the events START and DONE; x->stream waits for all of it.  An
+    /** Enqueue one product, from event START up to event DONE; x->stream waits for all of it.  An
      *  exchange that peers wait for is made also where a product of this rank failed. */
     spmm_status_t (*run)(spmm_plan_t *plan, const spmm_operands_t *x);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file sddmm.c
- *  SDDMM as a plan runs a product (run/overlap.c).  Rows of Y travel on the comm stream.  Meanwhile
+ *  SDDMM as a plan runs a product (run/execute.c).  Rows of Y travel on the comm stream.  Meanwhile
  *  the user stream computes the entries whose row of Y is this rank's own, and then the others.
  *  Every entry is in one of the two blocks, so neither waits for results of the other.
  */
@@ -12,7 +12,7 @@
 #include "plan/create/buffers.h"
 #include "plan/create/create.h"
 #include "plan/plan.h"
-#include "plan/run/overlap.h"
+#include "plan/run/execute.h"
 
 /* Where results go: the caller's order of values.  NULL: entries stand there already. */
 static spmm_status_t places_of(const spmm_plan_t *base, const spmm_block_t *block, int64_t **place)

@@ -36,7 +36,7 @@ static void test_explain(void **state)
         spmm_plan_t        *plan   = diagonal_plan(direct ? "csr-gpu" : "dmma", layout, &A);
         char               *text   = test_context_explain(plan);
 
-        assert_int_equal(plan->conversion.used, col == 1);
+        assert_int_equal(plan->conversion.kind != SPMM_CONVERT_NONE, col == 1);
         assert_int_equal(plan->blocks.diagonal.problem.layout,
                          col == 1 ? converted : SPMM_LAYOUT_ROW);
         assert_int_equal(plan->blocks.off_diagonal.problem.layout,
@@ -63,7 +63,7 @@ static void test_direct(void **state)
                              : k == 0                           ? "cusparse"
                                                                 : "dmma",
                              SPMM_LAYOUT_COL, &A);
-        assert_false(plan->conversion.used);
+        assert_int_equal(plan->conversion.kind, SPMM_CONVERT_NONE);
         assert_int_equal(plan->blocks.diagonal.problem.layout, SPMM_LAYOUT_COL);
         assert_int_equal(plan->blocks.off_diagonal.problem.layout, SPMM_LAYOUT_COL);
         assert_null(plan->conversion.b);
