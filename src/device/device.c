@@ -102,3 +102,13 @@ spmm_status_t spmmi_device_upload(const spmm_device_t *device, const void *host,
     *ptr = memory;
     return SPMM_OK;
 }
+
+spmm_status_t spmmi_device_upload_list(const spmm_device_t *device, const int32_t *host,
+                                       int64_t count, int32_t **ptr)
+{
+    void *memory = NULL;
+
+    SPMM_TRY(spmmi_device_upload(device, host, (size_t)count * sizeof *host, &memory));
+    *ptr = memory;
+    return SPMM_OK;
+}

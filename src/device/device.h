@@ -176,5 +176,7 @@ spmm_status_t spmmi_device_write(const spmm_device_t *device, void *to, const vo
 /** Allocate and fill device memory from a host array; done when it returns. */
 spmm_status_t spmmi_device_upload(const spmm_device_t *device, const void *host, size_t bytes,
                                   void **ptr);
+spmm_status_t spmmi_device_upload_list(const spmm_device_t *device, const int32_t *host,
+                                       int64_t count, int32_t **ptr);
 
 #endif /* SPMM_DEVICE_DEVICE_H */

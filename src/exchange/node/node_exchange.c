@@ -136,21 +136,12 @@ spmm_status_t spmmi_node_exchange_create(spmm_transport_shared_t         *shared
     return SPMM_OK;
 }
 
-static spmm_status_t upload(const spmm_node_exchange_t *e, const int32_t *host, int64_t count,
-                            int32_t **row)
-{
-    void *device = NULL;
-
-    SPMM_TRY(spmmi_device_upload(e->shared->device, host, (size_t)count * sizeof *host, &device));
-    *row = device;
-    return SPMM_OK;
-}
-
 static spmm_status_t upload_list(const spmm_node_exchange_t *e, const int32_t *host, int64_t count,
                                  spmm_node_exchange_list_t *list)
 {
     list->count = count;
-    return count == 0 ? SPMM_OK : upload(e, host, count, &list->row);
+    return count == 0 ? SPMM_OK
+                      : spmmi_device_upload_list(e->shared->device, host, count, &list->row);
 }
 
 static spmm_status_t upload_forward(spmm_node_exchange_t *e)
@@ -187,6 +178,7 @@ static spmm_status_t upload_inverse(const spmm_node_exchange_t *e, const int32_t
  * rows + addends + 2] */
 static spmm_status_t upload_sums(spmm_node_exchange_t *e, int32_t *own, int32_t *scratch)
 {
+    const spmm_device_t              *device  = e->shared->device;
     const spmm_node_exchange_lists_t *s       = &e->lists;
     const int64_t                     n       = spmmi_room_rows(s, SPMM_ROOM_CROSSED);
     const int64_t                     n_deal  = spmmi_room_rows(s, SPMM_ROOM_TO_DEAL);
@@ -246,9 +238,9 @@ static spmm_status_t upload_sums(spmm_node_exchange_t *e, int32_t *own, int32_t 
     if (n_rows == 0) {
         return SPMM_OK;
     }
-    SPMM_TRY(upload(e, row, n_rows, &e->sums.row));
-    SPMM_TRY(upload(e, ptr, n_rows + 1, &e->sums.ptr));
-    return upload(e, pos, n_pos, &e->sums.pos);
+    SPMM_TRY(spmmi_device_upload_list(device, row, n_rows, &e->sums.row));
+    SPMM_TRY(spmmi_device_upload_list(device, ptr, n_rows + 1, &e->sums.ptr));
+    return spmmi_device_upload_list(device, pos, n_pos, &e->sums.pos);
 }
 
 static spmm_status_t upload_back(spmm_node_exchange_t *e)
