@@ -24,7 +24,6 @@
 #include "fixed.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
-#include "plan/run/move.h"
 #include "tool_common.h"
 
 enum { MOST_WIDTHS = 8, SINGLES = 201, ROUNDS = 21, LOOP = 500, BURST = 64, WARMUP = 100 };

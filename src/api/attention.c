@@ -7,7 +7,7 @@
 #include "base/scalar.h"
 #include "device/check.h"
 #include "plan/attention/attention.h"
-#include "plan/create/buffers.h"
+#include "plan/create/exchange.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 

@@ -12,7 +12,6 @@
 #include "plan/plan.h"
 #include "plan/report/explain.h"
 #include "plan/report/stats.h"
-#include "plan/report/timeline.h"
 #include "plan/run/execute.h"
 #include "plan/run/move.h"
 #include "spmm_dist/fortran.h"
@@ -41,6 +40,23 @@ spmm_status_t spmm_plan_create(spmm_matrix_t *A, int64_t n, const spmm_plan_opti
     SPMM_TRY(spmmi_plan_build(&ctx->shared, A, n, &mine, plan));
     (*plan)->number = ++ctx->made;
     ctx->live++;
+    return SPMM_OK;
+}
+
+/* A call of all ranks with a plan. */
+static spmm_status_t enter(const spmm_plan_t *plan, const char *call)
+{
+    return plan == NULL ? spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call)
+                        : spmmi_enter(plan->env, call);
+}
+
+/* A call of this rank alone. */
+static spmm_status_t enter_here(const spmm_plan_t *plan, const char *call)
+{
+    if (plan == NULL) {
+        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call);
+    }
+    spmmi_error_clear(&plan->env->err);
     return SPMM_OK;
 }
 
@@ -164,10 +180,7 @@ static spmm_status_t execute(spmm_plan_t *plan, const char *call, spmm_status_t 
 spmm_status_t spmm_execute(spmm_plan_t *plan, int64_t n, double alpha, const void *B, int64_t ldb,
                            double beta, void *C, int64_t ldc, spmm_stream_t stream)
 {
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute"));
+    SPMM_TRY(enter(plan, "spmm_execute"));
     return execute(plan, "spmm_execute", SPMM_OK,
                    (spmm_operands_t){.n      = n,
                                      .alpha  = {.re = alpha},
@@ -197,10 +210,7 @@ spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alph
 {
     spmm_status_t status = SPMM_OK;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_execute_scaled: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_execute_scaled"));
+    SPMM_TRY(enter(plan, "spmm_execute_scaled"));
     if (alpha == NULL || beta == NULL) {
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_execute_scaled: %s is NULL",
                             alpha == NULL ? "alpha" : "beta");
@@ -218,10 +228,7 @@ spmm_status_t spmm_execute_scaled(spmm_plan_t *plan, int64_t n, const void *alph
 
 spmm_status_t spmm_plan_resync(spmm_plan_t *plan)
 {
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_resync: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_resync"));
+    SPMM_TRY(enter(plan, "spmm_plan_resync"));
     SPMM_TRY(
         SPMM_CHECK_CALL(plan->env, "spmm_plan_resync", SPMM_OK, spmmi_whole("plan", plan->number)));
     return spmmi_plan_resync(plan);
@@ -229,10 +236,7 @@ spmm_status_t spmm_plan_resync(spmm_plan_t *plan)
 
 spmm_status_t spmm_plan_update_values(spmm_plan_t *plan, const void *values, spmm_stream_t stream)
 {
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_update_values: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_update_values"));
     SPMM_TRY(spmmi_check_block(plan->device, "values", values, spmmi_matrix_local_nnz(plan->A),
                                plan->ab_type));
     return spmmi_plan_take_values(plan, values, stream);
@@ -247,19 +251,34 @@ static spmm_status_t check_operand(const spmm_plan_t *plan, spmm_operand_t opera
     return SPMM_OK;
 }
 
+/* Make the list of original indices of an operand's rows, where it is not there. */
+static spmm_status_t list_rows(spmm_plan_t *plan, spmm_operand_t operand)
+{
+    const bool         one = spmmi_plan_has_one_map(plan);
+    spmm_layout_map_t *map =
+        !one && spmmi_plan_map(plan, operand) == &plan->cols ? &plan->cols : &plan->rows;
+
+    if (map->orig != NULL) {
+        return SPMM_OK;
+    }
+    SPMM_TRY(spmmi_layout_list(plan->env, map));
+    plan->stats.host_bytes += (size_t)map->n_local * sizeof *map->orig;
+    if (one) {
+        plan->cols.orig = map->orig;
+    }
+    return SPMM_OK;
+}
+
 spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t operand,
                                    spmm_layout_info_t *info)
 {
     const spmm_layout_map_t *map;
     spmm_layout_info_t       mine;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_layout: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_get_layout"));
     SPMM_TRY(check_operand(plan, operand));
     /* What is asked for is of the plan, and made when it is asked for. */
-    SPMM_TRY(spmmi_plan_list_rows((spmm_plan_t *)(uintptr_t)plan, operand));
+    SPMM_TRY(list_rows((spmm_plan_t *)(uintptr_t)plan, operand));
     map  = spmmi_plan_map(plan, operand);
     mine = (spmm_layout_info_t){.local_rows     = map->n_local,
                                 .global_row     = map->orig,
@@ -269,7 +288,7 @@ spmm_status_t spmm_plan_get_layout(const spmm_plan_t *plan, spmm_operand_t opera
     return spmmi_give_info(&plan->env->err, &mine, sizeof mine, info, "layout info");
 }
 
-/* Arguments of both ways of spmmi_plan_move(), local. */
+/* Arguments of both ways of spmmi_move_rows(), local. */
 static spmm_status_t check_move(const spmm_plan_t *plan, spmm_operand_t operand, bool to_plan,
                                 int64_t n, const void *src, int64_t *ld_src, const void *dst,
                                 int64_t *ld_dst)
@@ -298,15 +317,20 @@ static spmm_status_t move(spmm_plan_t *plan, spmm_operand_t operand, bool to_pla
     const char *const call = to_plan ? "spmm_plan_scatter" : "spmm_plan_gather";
     spmm_status_t     status;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "%s: plan is NULL", call);
-    }
-    SPMM_TRY(spmmi_enter(plan->env, call));
+    SPMM_TRY(enter(plan, call));
     status = check_move(plan, operand, to_plan, n, src, &ld_src, dst, &ld_dst);
     SPMM_TRY(SPMM_COMPARE(plan->env, call, status, spmmi_whole("plan", plan->number),
                           spmmi_whole("operand", operand), spmmi_whole("n", n)));
-    return spmmi_plan_move(plan, operand, to_plan, n * plan->b_parts, src, ld_src * plan->b_parts,
-                           dst, ld_dst * plan->b_parts, stream);
+    return spmmi_move_rows(
+        plan->device, spmmi_plan_map(plan, operand), to_plan,
+        &(spmm_operands_t){.ab_type = operand == SPMM_OPERAND_B ? plan->ab_type : plan->c_type,
+                           .layout  = plan->layout,
+                           .n       = n * plan->b_parts,
+                           .B       = src,
+                           .ldb     = ld_src * plan->b_parts,
+                           .C       = dst,
+                           .ldc     = ld_dst * plan->b_parts,
+                           .stream  = stream});
 }
 
 spmm_status_t spmm_plan_scatter(spmm_plan_t *plan, spmm_operand_t operand, int64_t n,
@@ -346,10 +370,7 @@ spmm_status_t spmm_plan_write_partition(const spmm_plan_t *plan, const char *pat
 {
     spmm_status_t status = SPMM_OK;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_write_partition: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_write_partition"));
+    SPMM_TRY(enter(plan, "spmm_plan_write_partition"));
     if (path == NULL) {
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                             "spmm_plan_write_partition: path is NULL");
@@ -377,10 +398,7 @@ spmm_status_t spmm_plan_get_stats(const spmm_plan_t *plan, spmm_plan_stats_t *st
 {
     spmm_plan_stats_t mine;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_stats: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_get_stats"));
     SPMM_TRY(spmmi_plan_collect_stats(plan, &mine));
     return spmmi_give_info(&plan->env->err, &mine, sizeof mine, stats, "plan stats");
 }
@@ -391,10 +409,7 @@ spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm
     spmm_span_t mine[SPMM_MOST_SPANS];
     int         n = 0;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_get_timeline"));
     if (spans == NULL || count == NULL) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_timeline: %s is NULL",
                           spans == NULL ? "spans" : "count");
@@ -411,10 +426,7 @@ spmm_status_t spmm_plan_get_timeline(const spmm_plan_t *plan, int capacity, spmm
 
 spmm_status_t spmm_plan_get_traffic(const spmm_plan_t *plan, int64_t *rows)
 {
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_traffic: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_get_traffic"));
     if (rows == NULL) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT,
                           "spmm_plan_get_traffic: rows is NULL");
@@ -427,10 +439,7 @@ spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows)
 {
     spmm_status_t status = SPMM_OK;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_get_halo: plan is NULL");
-    }
-    SPMM_TRY(spmmi_enter(plan->env, "spmm_plan_get_halo"));
+    SPMM_TRY(enter(plan, "spmm_plan_get_halo"));
     if (rows == NULL && spmmi_halo_recv_rows(&plan->exchange.halo) > 0) {
         status = spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_get_halo: rows is NULL");
     }
@@ -441,10 +450,7 @@ spmm_status_t spmm_plan_get_halo(const spmm_plan_t *plan, int64_t *rows)
 
 spmm_status_t spmm_plan_explain(const spmm_plan_t *plan, FILE *out)
 {
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_explain"));
     if (out == NULL) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: out is NULL");
     }
@@ -456,10 +462,7 @@ spmm_status_t spmm_plan_explain_f(const spmm_plan_t *plan, const char *path)
     FILE         *out;
     spmm_status_t status;
 
-    if (plan == NULL) {
-        return spmmi_fail(NULL, SPMM_ERR_ARGUMENT, "spmm_plan_explain: plan is NULL");
-    }
-    spmmi_error_clear(&plan->env->err);
+    SPMM_TRY(enter_here(plan, "spmm_plan_explain"));
     if (path == NULL) {
         return spmmi_fail(&plan->env->err, SPMM_ERR_ARGUMENT, "spmm_plan_explain: path is NULL");
     }

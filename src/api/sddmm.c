@@ -5,7 +5,7 @@
 #include "api/context.h"
 #include "base/same.h"
 #include "device/check.h"
-#include "plan/create/buffers.h"
+#include "plan/create/exchange.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 #include "plan/sddmm/sddmm.h"

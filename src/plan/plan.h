@@ -74,7 +74,7 @@ struct spmm_plan {
     spmm_plan_exchange_t   exchange;
     spmm_plan_conversion_t conversion;
     spmm_plan_choice_t     choice;
-    spmm_phases_t          phases; /**< events from spmmi_plan_make_buffers() on */
+    spmm_phases_t          phases; /**< events from spmmi_plan_make_exchange() on */
     spmm_plan_timing_t     timing;
     spmm_plan_values_t     values;
 

@@ -10,7 +10,6 @@
 #include "pair_matrix.h"
 #include "plan/blocks/formats.h"
 #include "plan/plan.h"
-#include "plan/run/execute.h"
 #include "test_context.h"
 
 enum { ROWS = 700, CUT_ROWS = 1500, N = 20, LD = 24, BATCH = 25, FULL = 5000 };
@@ -166,13 +165,11 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
     o.tuning        = "chunks=1";
     o.deterministic = 1;
     if (spmm_plan_create(A, N, &o, &plan) == SPMM_OK) {
-        const spmm_operands_t x    = {.n = n, .layout = SPMM_LAYOUT_ROW, .stream = stream};
-        char                 *text = test_context_explain(plan);
+        char *text = test_context_explain(plan);
 
         plan->blocks.diagonal.measured_s = 1e-6; /* the exchange is what a product waits for */
         spmmi_plan_decide(plan);
-        assert_int_equal(spmmi_plan_runs_in_line(plan, &x),
-                         spmm_test_env.size > 1 && ctx->device.cc >= 90);
+        assert_int_equal(plan->exchange.in_line, spmm_test_env.size > 1 && ctx->device.cc >= 90);
         assert_int_equal(strstr(text, "balanced: yes, 1 longer than") != NULL, full > 0);
         spmm_test_free(text);
         for (int64_t round = 0; round < 4 * (int64_t)BATCH; round += BATCH) {

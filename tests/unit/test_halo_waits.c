@@ -133,8 +133,7 @@ static void test_conditions(void **state)
         plan.exchange.state      = k == 7 ? NULL : plan.exchange.state; /* a node-aware exchange */
         plan.exchange.ghost_rows = k == 8 ? &place[1][1] : plan.exchange.ghost_rows;
         plan.blocks.off_diagonal.nnz    = k == 9 ? 0 : k == 10 ? (8 << 20) / (4 * N) + 1 : 100;
-        plan.blocks.off_diagonal.engine = k == 11 ? &cannot : &can_wait;
-        plan.blocks.off_diagonal.engine = k == 12 ? NULL : plan.blocks.off_diagonal.engine;
+        plan.blocks.off_diagonal.engine = k == 11 ? &cannot : k == 12 ? NULL : &can_wait;
         captured                        = k == 13;
         recv_ptr[1]                     = k == 14 ? (384 << 10) / (4 * N) + 1 : 50;
         assert_int_equal(answer(&plan, 1), k == 0);
@@ -205,10 +204,8 @@ static void test_in_line(void **state)
         plan.exchange.state             = k == 7 ? NULL : plan.exchange.state;
         plan.exchange.ghost_rows        = k == 8 ? &place[1][1] : plan.exchange.ghost_rows;
         plan.blocks.off_diagonal.nnz    = k == 9 ? 0 : INT32_MAX;
-        plan.blocks.diagonal.engine     = k == 10 ? &cannot : &can_wait;
-        plan.blocks.off_diagonal.engine = k == 11 ? &cannot : &can_wait;
-        plan.blocks.off_diagonal.engine = k == 13 ? NULL : plan.blocks.off_diagonal.engine;
-        plan.blocks.diagonal.engine     = k == 12 ? NULL : plan.blocks.diagonal.engine;
+        plan.blocks.diagonal.engine     = k == 10 ? &cannot : k == 12 ? NULL : &can_wait;
+        plan.blocks.off_diagonal.engine = k == 11 ? &cannot : k == 13 ? NULL : &can_wait;
         captured                        = k == 14;
         lets                            = k != 15;
 

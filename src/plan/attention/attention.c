@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/scalar.h"
 #include "matrix/transpose.h"
-#include "plan/create/buffers.h"
 #include "plan/create/create.h"
+#include "plan/create/exchange.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 
@@ -217,14 +217,14 @@ spmm_status_t spmmi_attention_run_backward(spmm_attention_plan_t           *plan
 {
     spmm_attention_gradient_t mine   = *args;
     spmm_attention_stats_t    filled = *stats;
-    const int64_t     n = plan->heads * plan->k, width = stats_width(args->type, plan->heads);
+    const int64_t     n = plan->heads * plan->k, cols = stats_width(args->type, plan->heads);
     const spmm_pass_t query = {.operand = {{args->K, args->ldk, n}, {args->V, args->ldv, n}},
                                .count   = 2,
                                .self    = &plan->mask,
                                .args    = &mine,
                                .run     = run_query};
     const spmm_pass_t key   = {
-          .operand = {{args->Q, args->ldq, n}, {args->dO, args->ldo, n}, {plan->stats, width, width}},
+          .operand = {{args->Q, args->ldq, n}, {args->dO, args->ldo, n}, {plan->stats, cols, cols}},
           .count   = 3,
           .self    = &plan->transposed,
           .args    = &mine,

@@ -9,7 +9,7 @@
 #include "engine/tune/constants.h"
 #include "plan/blocks/order.h"
 #include "plan/blocks/split.h"
-#include "plan/create/buffers.h"
+#include "plan/create/exchange.h"
 #include "plan/plan.h"
 
 /* Bytes of B that a block reads, and that arrive: more are for all multiprocessors. */
@@ -235,6 +235,24 @@ void spmmi_plan_decide(spmm_plan_t *plan)
                  transport->lets_begin(e->state) && is_worth_it(plan);
 }
 
+static spmm_status_t reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
+                             const spmm_plan_options_t *o)
+{
+    const spmm_problem_t      problem = spmmi_plan_problem(plan, c_type, plan->n);
+    const spmm_order_choice_t by      = {.device   = plan->device,
+                                         .problem  = &problem,
+                                         .layout   = plan->layout,
+                                         .order    = plan->tuning.order,
+                                         .measures = plan->measures,
+                                         .engine   = o->engine,
+                                         .executes = o->executes};
+
+    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
+    SPMM_TRY(spmmi_block_reorder(&by, block));
+    plan->stats.reorder_s += block->reordering.seconds;
+    return SPMM_OK;
+}
+
 /* The diagonal block first: it decides on the layout of both. */
 static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o)
 {
@@ -242,8 +260,8 @@ static spmm_status_t build_split(spmm_plan_t *plan, const spmm_plan_options_t *o
     const spmm_type_t c_type = spmmi_plan_sum_type(plan, false);
     const spmm_type_t halo_c = plan->op == SPMM_OP_N ? c_type : plan->halo_type;
 
-    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.diagonal, c_type, o));
-    SPMM_TRY(spmmi_plan_reorder(plan, &plan->blocks.off_diagonal, halo_c, o));
+    SPMM_TRY(reorder(plan, &plan->blocks.diagonal, c_type, o));
+    SPMM_TRY(reorder(plan, &plan->blocks.off_diagonal, halo_c, o));
     SPMM_TRY(build_block(plan, &plan->blocks.diagonal, c_type, o));
     if (plan->blocks.diagonal.problem.layout != plan->layout) {
         plan->conversion.kind = plan->blocks.diagonal.problem.layout == SPMM_LAYOUT_MIXED
@@ -264,7 +282,7 @@ static spmm_status_t build_merged(spmm_plan_t *plan, const spmm_plan_options_t *
     SPMM_TRY(spmmi_plan_merge_blocks(plan, block));
     spmmi_block_free_input(&plan->blocks.diagonal);
     spmmi_block_free_input(&plan->blocks.off_diagonal);
-    SPMM_TRY(spmmi_plan_reorder(plan, block, c_type, o));
+    SPMM_TRY(reorder(plan, block, c_type, o));
     if (plan->reproducible) {
         SPMM_TRY(spmmi_block_sort_by_source(plan->env, block));
     }

@@ -13,7 +13,6 @@
 #include "engine/tune/autotune.h"
 #include "engine/tune/constants.h"
 #include "partition/reorder/sorted.h"
-#include "plan/plan.h"
 
 /* A sample leaves a little more than the whole order, of which less is asked for. */
 static const double sample_promising = SPMM_ORDER_PROMISING + 0.05;
@@ -119,10 +118,10 @@ double spmmi_reordering_worth(const char *engine, const spmm_pattern_t *before,
 }
 
 /* The rows of @p block in the order of @p method, and what it makes of the pattern. */
-static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
+static spmm_status_t permute(const spmm_order_choice_t *by, const spmm_block_t *block,
                              const spmm_reorderer_t *method, spmm_permuted_t *p)
 {
-    spmm_env_t   *env = plan->env;
+    spmm_env_t   *env = by->device->env;
     int32_t      *order;
     spmm_status_t status;
 
@@ -130,7 +129,7 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
     if (SPMM_NEW(order, block->csr.n_rows) == NULL) {
         return spmmi_fail_memory(&env->err, block->csr.n_rows, sizeof *order, "an order of rows");
     }
-    status = spmmi_reorder(env, method, &block->csr, plan->device->threads, order);
+    status = spmmi_reorder(env, method, &block->csr, by->device->threads, order);
     if (status == SPMM_OK) {
         status = spmmi_csr_permute(env, &block->csr, order, &p->csr, &p->source);
     }
@@ -139,7 +138,7 @@ static spmm_status_t permute(const spmm_plan_t *plan, const spmm_block_t *block,
         p->source[k] = block->source[p->source[k]];
     }
     if (status == SPMM_OK) {
-        status = spmmi_pattern_scan_for(env, &p->csr, plan->layout, &p->pattern);
+        status = spmmi_pattern_scan_for(env, &p->csr, by->layout, &p->pattern);
     }
     if (status != SPMM_OK) {
         spmmi_permuted_free(p);
@@ -159,12 +158,12 @@ static void apply(spmm_block_t *block, spmm_permuted_t *p)
 }
 
 /* The method asked for, whatever it brings. */
-static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block,
+static spmm_status_t reorder_always(const spmm_order_choice_t *by, spmm_block_t *block,
                                     const spmm_reorderer_t *method)
 {
     spmm_permuted_t p;
 
-    SPMM_TRY(permute(plan, block, method, &p));
+    SPMM_TRY(permute(by, block, method, &p));
     block->reordering.method = method;
     block->reordering.before = block->pattern.tc;
     block->reordering.after  = p.pattern.tc;
@@ -174,10 +173,10 @@ static spmm_status_t reorder_always(const spmm_plan_t *plan, spmm_block_t *block
 
 /* An order, if it gains, or to be measured.  A block that it cannot take, for its size or for want
  * of memory, stays as it is. */
-static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
-                                  const spmm_plan_options_t *o, const spmm_problem_t *problem)
+static spmm_status_t reorder_auto(const spmm_order_choice_t *by, spmm_block_t *block)
 {
-    const char             *engine = o->engine;
+    const char             *engine = by->engine;
+    spmm_env_t             *env    = by->device->env;
     const bool              named  = !spmmi_candidate_is_auto(engine);
     spmm_reordering_t      *r      = &block->reordering;
     const spmm_pattern_t    before = block->pattern; /* borrows the windows */
@@ -187,29 +186,29 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     spmm_permuted_t         p;
     spmm_status_t           status = SPMM_OK;
 
-    if (!spmmi_reordering_gains(engine, &before, &bound, problem, plan->device)) {
+    if (!spmmi_reordering_gains(engine, &before, &bound, by->problem, by->device)) {
         r->why = "not even the best order would make an engine much faster";
         return SPMM_OK;
     }
-    worth = spmmi_reordering_worth(engine, &before, problem, plan->device, o->executes);
+    worth = spmmi_reordering_worth(engine, &before, by->problem, by->device, by->executes);
     if (worth <= 1.0) {
         r->why = "no order would pay for itself in the products to come (executes)";
         return SPMM_OK;
     }
     method = worth < SPMM_ORDER_MUCH ? &spmmi_reorderer_sorted : &spmmi_reorderer_affinity;
     if (worth < SPMM_ORDER_MUCH) {
-        status = spmmi_sorted_sample(plan->env, &block->csr, plan->device->threads, sample);
+        status = spmmi_sorted_sample(env, &block->csr, by->device->threads, sample);
         if (status == SPMM_OK && !spmmi_reordering_promises(&before, sample)) {
             r->why = "a sample of them in another one shares too few columns";
             return SPMM_OK;
         }
     }
     if (status == SPMM_OK) {
-        status = permute(plan, block, method, &p);
+        status = permute(by, block, method, &p);
     }
     if (status == SPMM_ERR_MEMORY || status == SPMM_ERR_UNSUPPORTED) {
-        spmmi_log(plan->env, "rows stay in order: %s", plan->env->err.text);
-        spmmi_error_clear(&plan->env->err);
+        spmmi_log(env, "rows stay in order: %s", env->err.text);
+        spmmi_error_clear(&env->err);
         r->why = "the block is too large for it";
         return SPMM_OK;
     }
@@ -221,10 +220,10 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     if (worth < SPMM_ORDER_MUCH &&
         !spmmi_has_fewer_pairs(&before, &p.pattern, SPMM_ORDER_PROMISING)) {
         spmmi_permuted_free(&p);
-    } else if (plan->measures && !named &&
+    } else if (by->measures && !named &&
                spmmi_has_fewer_pairs(&before, &p.pattern, SPMM_MEASURABLE)) {
         block->other_order = p;
-    } else if (spmmi_reordering_gains(engine, &before, &p.pattern, problem, plan->device)) {
+    } else if (spmmi_reordering_gains(engine, &before, &p.pattern, by->problem, by->device)) {
         apply(block, &p);
     } else {
         spmmi_permuted_free(&p);
@@ -232,39 +231,32 @@ static spmm_status_t reorder_auto(const spmm_plan_t *plan, spmm_block_t *block,
     return SPMM_OK;
 }
 
-static spmm_status_t reorder_block(const spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                   const spmm_reorderer_t *method, const spmm_plan_options_t *o)
+static spmm_status_t reorder(const spmm_order_choice_t *by, spmm_block_t *block)
 {
-    const spmm_problem_t problem = spmmi_plan_problem(plan, c_type, plan->n);
-    const double         start   = spmmi_now();
-    spmm_status_t        status  = SPMM_OK;
+    const spmm_reorderer_t *method = by->order == NULL ? NULL : spmmi_reorderer_find(by->order);
 
     if (block->nnz == 0) {
         block->reordering.why = "there are no entries";
     } else if (method == &spmmi_reorderer_none) {
         block->reordering.why = "as asked for";
     } else if (method != NULL) {
-        status = reorder_always(plan, block, method);
-    } else if (plan->device->kind == SPMM_DEVICE_CPU) {
+        return reorder_always(by, block, method);
+    } else if (by->device->kind == SPMM_DEVICE_CPU) {
         block->reordering.why = "on CPUs no engine gains by it";
     } else {
-        status = reorder_auto(plan, block, o, &problem);
-    }
-    block->reordering.seconds = spmmi_now() - start;
-    return status;
-}
-
-spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                 const spmm_plan_options_t *o)
-{
-    const char *const       order  = plan->tuning.order;
-    const spmm_reorderer_t *method = order == NULL ? NULL : spmmi_reorderer_find(order);
-
-    SPMM_TRY(spmmi_block_scan(plan->device, plan->layout, block));
-    SPMM_TRY(reorder_block(plan, block, c_type, method, o));
-    plan->stats.reorder_s += block->reordering.seconds;
-    if (block->reordering.applied) {
-        spmmi_log(plan->env, "rows reordered in %.2f s", block->reordering.seconds);
+        return reorder_auto(by, block);
     }
     return SPMM_OK;
+}
+
+spmm_status_t spmmi_block_reorder(const spmm_order_choice_t *by, spmm_block_t *block)
+{
+    const double        start  = spmmi_now();
+    const spmm_status_t status = reorder(by, block);
+
+    block->reordering.seconds = spmmi_now() - start;
+    if (block->reordering.applied) {
+        spmmi_log(by->device->env, "rows reordered in %.2f s", block->reordering.seconds);
+    }
+    return status;
 }

@@ -28,10 +28,19 @@ double spmmi_reordering_worth(const char *engine, const spmm_pattern_t *before,
                               const spmm_problem_t *problem, const spmm_device_t *device,
                               int64_t executes);
 
-/** Order the rows of a block as tuning says, before its format is built.  Where times are to
- *  decide, the rows stay, and block->other_order gets the other order.  Local.
- *  @param[in] c_type  of the product */
-spmm_status_t spmmi_plan_reorder(spmm_plan_t *plan, spmm_block_t *block, spmm_type_t c_type,
-                                 const spmm_plan_options_t *o);
+/** What an order of rows is chosen by. */
+typedef struct {
+    const spmm_device_t  *device;
+    const spmm_problem_t *problem;  /**< of the product, row-major */
+    spmm_layout_t         layout;   /**< of the plan's B and C */
+    const char           *order;    /**< key of tuning; NULL: by times */
+    bool                  measures; /**< engines are chosen by times */
+    const char           *engine;   /**< option; NULL or "auto": all */
+    int64_t               executes; /**< option */
+} spmm_order_choice_t;
+
+/** Order the rows of a block that has been scanned, before its format is built.  Where times are to
+ *  decide, the rows stay, and block->other_order gets the other order.  Local. */
+spmm_status_t spmmi_block_reorder(const spmm_order_choice_t *by, spmm_block_t *block);
 
 #endif /* SPMM_PLAN_ORDER_H */

@@ -17,8 +17,20 @@
 #include "base/scalar.h"
 #include "base/sort.h"
 #include "cpu/first_row.h"
+#include "matrix/transpose.h"
 #include "plan/blocks/arrival.h"
 #include "plan/plan.h"
+
+spmm_status_t spmmi_plan_flip(spmm_plan_t *plan)
+{
+    return plan->flips ? spmmi_matrix_transpose(plan->A, plan->conjugate, &plan->flipped) : SPMM_OK;
+}
+
+void spmmi_plan_unflip(spmm_plan_t *plan)
+{
+    spmmi_matrix_free(plan->flipped);
+    plan->flipped = NULL;
+}
 
 /** Rows being dealt to the two blocks. */
 typedef struct {
@@ -347,7 +359,7 @@ static spmm_status_t deal_columns(spmm_plan_t *plan, split_t *split)
 
 static spmm_status_t finish_blocks(spmm_plan_t *plan, const spmm_arrival_t *in)
 {
-    spmmi_arrival_deal_values(plan, in);
+    spmmi_arrival_deal_values(in, &plan->blocks);
     if (plan->op == SPMM_OP_T) {
         SPMM_TRY(transpose_block(plan, &plan->blocks.diagonal));
         return transpose_block(plan, &plan->blocks.off_diagonal);
@@ -370,10 +382,15 @@ static void drop_new_indices(spmm_plan_t *plan)
 
 spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
 {
-    split_t split = {.first = plan->cols.offset[plan->env->rank], .n_own = plan->cols.n_local};
+    split_t       split = {.in    = {.device = plan->device,
+                                     .A      = spmmi_plan_matrix(plan),
+                                     .rows   = &plan->rows,
+                                     .cols   = &plan->cols},
+                           .first = plan->cols.offset[plan->env->rank],
+                           .n_own = plan->cols.n_local};
     spmm_status_t status;
 
-    status = spmmi_agree(plan->env, spmmi_arrival_receive_columns(plan, &split.in));
+    status = spmmi_agree(plan->env, spmmi_arrival_receive_columns(&split.in));
     drop_new_indices(plan);
     if (status == SPMM_OK) {
         status = spmmi_agree(plan->env, deal_columns(plan, &split));
@@ -381,7 +398,7 @@ spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan)
     spmmi_free(split.other_ptr);
     spmmi_arrival_drop_columns(&split.in); /* values take their room */
     if (status == SPMM_OK) {
-        status = spmmi_agree(plan->env, spmmi_arrival_add_values(plan, true, &split.in));
+        status = spmmi_agree(plan->env, spmmi_arrival_add_values(&split.in, true));
     }
     if (status == SPMM_OK) {
         status = spmmi_agree(plan->env, finish_blocks(plan, &split.in));

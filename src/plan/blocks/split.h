@@ -13,4 +13,8 @@ spmm_status_t spmmi_plan_make_blocks(spmm_plan_t *plan);
  *  those of the diagonal block, in the order of the ghost rows.  Local. */
 spmm_status_t spmmi_plan_merge_blocks(const spmm_plan_t *plan, spmm_block_t *block);
 
+/** Make plan->flipped for what follows, where the plan flips.  Collective, agreed. */
+spmm_status_t spmmi_plan_flip(spmm_plan_t *plan);
+void          spmmi_plan_unflip(spmm_plan_t *plan);
+
 #endif /* SPMM_PLAN_SPLIT_H */

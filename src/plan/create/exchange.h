@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file exchange.h  The exchange of a plan, flat or node-aware: chosen, made, asked. */
+/** @file exchange.h
+ *  The exchange of a plan, flat or node-aware: chosen, made, asked; the buffers of its products.
+ */
 #ifndef SPMM_PLAN_EXCHANGE_H
 #define SPMM_PLAN_EXCHANGE_H
 
@@ -14,12 +16,21 @@ typedef struct {
                                 starts with "exchange node"; "": it is possible */
 } spmm_node_exchange_choice_t;
 
-/** Choose and make all that moves ghost rows but their memory.  Fills exchange.alone, too.
- *  Collective, agreed. */
+/** Choose and make all that moves ghost rows but their memory, lists, events and the comm stream
+ *  included.  Fills exchange.alone, too.  Collective, agreed. */
 spmm_status_t spmmi_plan_make_exchange(spmm_plan_t *plan, const spmm_plan_options_t *options);
 /** NULL-safe inside; before the rows of exchanges are freed.  Collective. */
 void spmmi_plan_free_exchange(spmm_plan_t *plan);
 /** Predicted seconds of one exchange of rows of @p row_bytes, this rank's. */
 double spmmi_plan_exchange_s(const spmm_plan_t *plan, size_t row_bytes);
+/** Free all device memory of a plan but its formats, and the comm stream.  Local. */
+void spmmi_plan_free_buffers(spmm_plan_t *plan);
+/** Allocate rows to exchange, and copies of B and C; @p merged: for a merged block.  Local. */
+spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged);
+/** Allocate what the blocks write in place of a C of 16 bits, if they do, once their formats are
+ *  there.  Local. */
+spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, bool merged);
+/** Bytes of device memory of all of it. */
+size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan);
 
 #endif /* SPMM_PLAN_EXCHANGE_H */

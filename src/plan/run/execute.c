@@ -91,18 +91,6 @@ void spmmi_plan_end_waits(spmm_plan_t *plan)
     }
 }
 
-static int cut(const spmm_plan_t *plan, int64_t n, spmm_slice_t slice[SPMM_MOST_CHUNKS])
-{
-    const size_t row =
-        (size_t)spmmi_halo_recv_rows(&plan->exchange.halo) * spmm_type_size(plan->halo_type);
-    const int count = spmmi_plan_cut(plan, n, plan->choice.chunks, slice);
-
-    for (int c = 0; c < count; c++) {
-        slice[c].halo = (char *)plan->exchange.ghost_rows + row * (size_t)slice[c].first;
-    }
-    return count;
-}
-
 /* Also where a product failed: B is the caller's again behind this. */
 static spmm_status_t follow_exchange(spmm_plan_t *plan, const spmm_slice_t *slice,
                                      spmm_stream_t stream, spmm_status_t work)
@@ -141,7 +129,7 @@ static spmm_status_t run_op_n(spmm_plan_t *plan, const spmm_operands_t *x)
     spmm_stream_t   way     = in_line ? x->stream : plan->exchange.comm_stream;
     spmm_operands_t own     = *x;
     spmm_slice_t    slice[SPMM_MOST_CHUNKS];
-    const int       count = cut(plan, x->n, slice);
+    const int       count = spmmi_plan_cut(plan, x->n, slice);
     spmm_status_t   work;
 
     slice[0].waits = count == 1 && spmmi_plan_waits_itself(plan, x);
@@ -176,18 +164,18 @@ static spmm_status_t send_back(spmm_plan_t *plan, const spmm_operands_t *x,
 static spmm_status_t run_op_t(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     spmm_slice_t  slice[SPMM_MOST_CHUNKS];
-    const int     count = cut(plan, x->n, slice);
+    const int     count = spmmi_plan_cut(plan, x->n, slice);
     spmm_status_t work;
 
     SPMM_TRY(spmmi_plan_start(plan, x->stream, x->stream));
     work = spmmi_plan_convert_b(plan, x);
     if (work == SPMM_OK) {
-        work = spmmi_plan_run_off_diagonal_transposed(plan, x, &slice[0]);
+        work = spmmi_plan_run_off_diagonal(plan, x, &slice[0]);
     }
     for (int c = 0; c < count; c++) {
         SPMM_TRY(send_back(plan, x, &slice[c]));
         if (work == SPMM_OK) {
-            work = c + 1 < count ? spmmi_plan_run_off_diagonal_transposed(plan, x, &slice[c + 1])
+            work = c + 1 < count ? spmmi_plan_run_off_diagonal(plan, x, &slice[c + 1])
                                  : spmmi_plan_run_diagonal(plan, x);
         }
         SPMM_TRY(spmmi_plan_end_rows(plan, x, &slice[c], plan->exchange.comm_stream));

@@ -234,17 +234,6 @@ static spmm_status_t multiply_halo(spmm_plan_t *plan, const spmm_operands_t *x,
     return multiply(&plan->blocks.off_diagonal, &y);
 }
 
-spmm_status_t spmmi_plan_run_off_diagonal(spmm_plan_t *plan, const spmm_operands_t *x,
-                                          const spmm_slice_t *slice)
-{
-    SPMM_TRY(
-        spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_FROM, x->stream));
-    if (plan->blocks.off_diagonal.nnz > 0) {
-        SPMM_TRY(multiply_halo(plan, x, slice));
-    }
-    return spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_TO, x->stream);
-}
-
 static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
                                          const spmm_slice_t *slice)
 {
@@ -274,13 +263,14 @@ static spmm_status_t multiply_transposed(spmm_plan_t *plan, const spmm_operands_
         x->stream);
 }
 
-spmm_status_t spmmi_plan_run_off_diagonal_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
-                                                     const spmm_slice_t *slice)
+spmm_status_t spmmi_plan_run_off_diagonal(spmm_plan_t *plan, const spmm_operands_t *x,
+                                          const spmm_slice_t *slice)
 {
     SPMM_TRY(
         spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_FROM, x->stream));
     if (plan->blocks.off_diagonal.nnz > 0) {
-        SPMM_TRY(multiply_transposed(plan, x, slice));
+        SPMM_TRY(plan->op == SPMM_OP_N ? multiply_halo(plan, x, slice)
+                                       : multiply_transposed(plan, x, slice));
     }
     return spmmi_phase_note(&plan->phases, slice->index, SPMM_PHASE_OFF_DIAGONAL_TO, x->stream);
 }

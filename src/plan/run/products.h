@@ -46,12 +46,10 @@ spmm_status_t spmmi_plan_store_sum(const spmm_plan_t *plan, const spmm_operands_
 
 /** C = beta * C + product with the diagonal block. */
 spmm_status_t spmmi_plan_run_diagonal(spmm_plan_t *plan, const spmm_operands_t *x);
-/** Op N: C += product of the off-diagonal block with slice->halo. */
+/** Op N: C += product of the off-diagonal block with slice->halo; op T: slice->halo = partial rows
+ *  of C for other ranks. */
 spmm_status_t spmmi_plan_run_off_diagonal(spmm_plan_t *plan, const spmm_operands_t *x,
                                           const spmm_slice_t *slice);
-/** Op T: slice->halo = partial rows of C for other ranks. */
-spmm_status_t spmmi_plan_run_off_diagonal_transposed(spmm_plan_t *plan, const spmm_operands_t *x,
-                                                     const spmm_slice_t *slice);
 /** Op T: C += the partial rows received. */
 spmm_status_t spmmi_plan_add_received(spmm_plan_t *plan, const spmm_operands_t *x,
                                       const spmm_slice_t *slice);

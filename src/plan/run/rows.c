@@ -8,12 +8,13 @@
 #include "base/scalar.h"
 #include "plan/plan.h"
 
-int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
-                   spmm_slice_t slice[SPMM_MOST_CHUNKS])
+int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, spmm_slice_t slice[SPMM_MOST_CHUNKS])
 {
     const int64_t units[] = {32, 1, 8, 1};
-    int64_t       unit    = 1;
-    int           count   = 0;
+    const size_t  row =
+        (size_t)spmmi_halo_recv_rows(&plan->exchange.halo) * spmm_type_size(plan->halo_type);
+    int64_t unit   = 1;
+    int     chunks = plan->choice.chunks, count = 0;
 
     if (plan->captures != NULL && n % chunks != 0) {
         chunks = 1; /* engines prepare anew for another width, which may not be captured */
@@ -29,8 +30,11 @@ int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
         const int64_t from = all * c / chunks * unit, to = all * (c + 1) / chunks * unit;
 
         if (to > from) {
-            slice[count] = (spmm_slice_t){
-                .index = count, .first = from, .n = (to < n ? to : n) - from, .halo = NULL};
+            slice[count] =
+                (spmm_slice_t){.index = count,
+                               .first = from,
+                               .n     = (to < n ? to : n) - from,
+                               .halo  = (char *)plan->exchange.ghost_rows + row * (size_t)from};
             count++;
         }
     }

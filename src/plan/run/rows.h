@@ -51,12 +51,11 @@ typedef struct {
     void              *peer_rows;  /**< the one of them that is the transport's; NULL: none */
 } spmm_plan_exchange_t;
 
-/** Cut @p n columns into at most @p chunks slices.  Widths are equal and multiples of 32 where @p n
- *  allows it, else equal, else multiples of 8 but for the last; one slice where widths would differ
- *  and the plan captures graphs.
+/** Cut @p n columns into slices, as many as the plan has chosen at most.  Widths are equal and
+ *  multiples of 32 where @p n allows it, else equal, else multiples of 8 but for the last; one
+ *  slice where widths would differ and the plan captures graphs.
  *  @return how many */
-int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, int chunks,
-                   spmm_slice_t slice[SPMM_MOST_CHUNKS]);
+int spmmi_plan_cut(const spmm_plan_t *plan, int64_t n, spmm_slice_t slice[SPMM_MOST_CHUNKS]);
 
 /** Event START on @p stream; an exchange on another one, @p way, follows it. */
 spmm_status_t spmmi_plan_start(spmm_plan_t *plan, spmm_stream_t stream, spmm_stream_t way);

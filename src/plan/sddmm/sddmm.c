@@ -9,8 +9,8 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "plan/create/buffers.h"
 #include "plan/create/create.h"
+#include "plan/create/exchange.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 

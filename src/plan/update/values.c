@@ -9,13 +9,14 @@
 #include "base/scalar.h"
 #include "engine/sddmm/sddmm.h"
 #include "plan/blocks/arrival.h"
+#include "plan/blocks/split.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 
 /* Gather the values of one block from the arrival order, conjugate them for op H, and hand them to
  * the engine of a format. */
-spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block_t *block,
-                                       const void *arrived)
+static spmm_status_t refill_format(const spmm_plan_t *plan, const spmm_block_t *block,
+                                   const void *arrived)
 {
     const size_t  size = spmm_type_size(plan->ab_type);
     char         *values;
@@ -44,19 +45,20 @@ spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block
 spmm_status_t spmmi_plan_refill(void *self)
 {
     spmm_plan_t   *plan = self;
-    spmm_arrival_t in   = {0};
+    spmm_arrival_t in   = {.device = plan->device, .rows = &plan->rows, .cols = &plan->cols};
     spmm_status_t  status, finished;
 
     finished = spmmi_plan_wait_idle(plan); /* peers wait for this rank's values in any case */
     status   = spmmi_plan_flip(plan);
     if (status == SPMM_OK) {
-        status = spmmi_first_failure(spmmi_arrival_receive_values(plan, &in), finished);
+        in.A   = spmmi_plan_matrix(plan);
+        status = spmmi_first_failure(spmmi_arrival_receive_values(&in), finished);
     }
     for (int b = 0; b < SPMM_PLAN_BLOCKS && status == SPMM_OK; b++) {
         const spmm_block_t *block = spmmi_plan_block(plan, b);
 
         if (block->engine != NULL) { /* else the schedule has no use for the block */
-            status = spmmi_plan_refill_format(plan, block, in.values);
+            status = refill_format(plan, block, in.values);
         }
     }
     spmmi_arrival_free(&in);
@@ -97,8 +99,7 @@ static bool follow(const spmm_plan_t *plan, const spmm_block_t *block, int64_t c
 static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *block,
                                spmm_value_list_t *made)
 {
-    int32_t      *list   = NULL;
-    void         *device = NULL;
+    int32_t      *list = NULL;
     spmm_status_t status;
 
     SPMM_TRY(block->engine->places(block->format, &made->values, &made->count, &list));
@@ -113,10 +114,8 @@ static spmm_status_t make_list(const spmm_plan_t *plan, const spmm_block_t *bloc
     }
     status = SPMM_OK;
     if (follow(plan, block, made->count, list)) {
-        status =
-            spmmi_device_upload(plan->device, list, (size_t)made->count * sizeof *list, &device);
+        status = spmmi_device_upload_list(plan->device, list, made->count, &made->source);
     }
-    made->source = device;
     spmmi_free(list);
     return status;
 }
@@ -218,7 +217,7 @@ static spmm_status_t refill_rest(spmm_plan_t *plan, const void *values, spmm_str
             status = fetch(plan, values, stream, &stored);
         }
         if (status == SPMM_OK) {
-            status = spmmi_plan_refill_format(plan, block, stored);
+            status = refill_format(plan, block, stored);
         }
     }
     spmmi_free(stored);

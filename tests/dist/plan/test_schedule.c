@@ -157,13 +157,14 @@ static void test_rank_alone(void **state)
 
 static void test_cut(void **state)
 {
-    static spmm_plan_t plan;
+    static int64_t     no_rows[1];
+    static spmm_plan_t plan = {.exchange.halo.recv_ptr = no_rows};
     spmm_slice_t       s[SPMM_MOST_CHUNKS];
 
     for (int64_t n = 1; n <= 300; n++) {
-        for (int chunks = 1; chunks <= SPMM_MOST_CHUNKS; chunks++) {
-            const int count = spmmi_plan_cut(&plan, n, chunks, s);
-            int64_t   at    = 0;
+        for (plan.choice.chunks = 1; plan.choice.chunks <= SPMM_MOST_CHUNKS; plan.choice.chunks++) {
+            const int chunks = plan.choice.chunks, count = spmmi_plan_cut(&plan, n, s);
+            int64_t   at = 0;
 
             assert_true(count >= 1 && count <= chunks && (count == chunks || n < chunks));
             for (int c = 0; c < count; c++) {
@@ -176,10 +177,11 @@ static void test_cut(void **state)
             assert_true(at == n);
         }
     }
-    plan.captures = (spmm_captures_t *)&plan; /* only whether there are any counts */
-    assert_int_equal(spmmi_plan_cut(&plan, 33, 2, s), 1);
+    plan.captures      = (spmm_captures_t *)&plan; /* only whether there are any counts */
+    plan.choice.chunks = 2;
+    assert_int_equal(spmmi_plan_cut(&plan, 33, s), 1);
     assert_true(s[0].n == 33);
-    assert_int_equal(spmmi_plan_cut(&plan, 34, 2, s), 2);
+    assert_int_equal(spmmi_plan_cut(&plan, 34, s), 2);
 }
 
 PLAN_TESTS(test_rank_alone, test_timeline_transposed, test_cut);

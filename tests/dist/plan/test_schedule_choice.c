@@ -4,7 +4,7 @@
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
 #include "plan_case.h"
 
-#include "plan/create/buffers.h"
+#include "plan/create/exchange.h"
 #include "plan/plan.h"
 
 /* One format is held, not both. */
