@@ -7,7 +7,6 @@
 #include "base/scalar.h"
 #include "device/check.h"
 #include "plan/attention/attention.h"
-#include "plan/create/exchange.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 
@@ -234,9 +233,9 @@ spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, double scale,
 
 static size_t side_bytes(const spmm_attention_side_t *side)
 {
-    return side->base == NULL ? 0
-                              : side->local.device_bytes + side->halo.device_bytes +
-                                    spmmi_plan_buffer_bytes(side->base);
+    return side->base == NULL
+               ? 0
+               : side->local.device_bytes + side->halo.device_bytes + side->base->buffer_bytes;
 }
 
 spmm_status_t spmm_attention_plan_get_info(const spmm_attention_plan_t *plan,

@@ -5,7 +5,6 @@
 #include "api/context.h"
 #include "base/same.h"
 #include "device/check.h"
-#include "plan/create/exchange.h"
 #include "plan/plan.h"
 #include "plan/run/execute.h"
 #include "plan/sddmm/sddmm.h"
@@ -149,7 +148,7 @@ spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan, spmm_sddmm
                                 .halo_rows    = spmmi_halo_recv_rows(&plan->base->exchange.halo),
                                 .send_rows    = spmmi_halo_send_rows(&plan->base->exchange.halo),
                                 .device_bytes = local->device_bytes + halo->device_bytes +
-                                                spmmi_plan_buffer_bytes(plan->base)};
+                                                plan->base->buffer_bytes};
     return spmmi_give_info(&plan->base->env->err, &mine, sizeof mine, info, "SDDMM info");
 }
 

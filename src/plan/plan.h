@@ -77,6 +77,7 @@ struct spmm_plan {
     spmm_phases_t          phases; /**< events from spmmi_plan_make_exchange() on */
     spmm_plan_timing_t     timing;
     spmm_plan_values_t     values;
+    size_t buffer_bytes; /**< of device memory besides formats and what the transport has */
 
     spmm_captures_t  *captures;     /**< owned; NULL: executes are not captured */
     const char       *captures_why; /**< though asked for; the end of a sentence, static; NULL: not

@@ -10,7 +10,7 @@
 
 #include "test_context.h"
 
-enum { MOST_FILES = 9, MOST_FUNCTIONS = 4096, WIDTH = 4096 };
+enum { MOST_FILES = 8, MOST_FUNCTIONS = 4096, WIDTH = 4096 };
 
 static void *entered[MOST_FUNCTIONS];
 static int   n_entered;

@@ -21,7 +21,14 @@ static spmm_status_t take(spmm_plan_t *plan, int64_t count, size_t size, const c
     if (!spmmi_size_mul((size_t)count, size, &bytes)) {
         return spmmi_fail_memory(&plan->env->err, count, size, what);
     }
+    plan->buffer_bytes += bytes;
     return plan->device->ops->alloc(plan->device, bytes, ptr);
+}
+
+static spmm_status_t upload(spmm_plan_t *plan, const int32_t *host, int64_t count, int32_t **ptr)
+{
+    plan->buffer_bytes += (size_t)count * sizeof *host;
+    return spmmi_device_upload_list(plan->device, host, count, ptr);
 }
 
 /* The rows that op N packs. */
@@ -33,7 +40,7 @@ static spmm_status_t list_sent(spmm_plan_t *plan, int64_t count)
         plan->exchange.send_row = row;
         return SPMM_OK;
     }
-    return spmmi_device_upload_list(plan->device, row, count, &plan->exchange.send_row);
+    return upload(plan, row, count, &plan->exchange.send_row);
 }
 
 /* Group the send rows by local row (counting sort): row[u] gets the received rows pos[ptr[u] ..
@@ -80,15 +87,13 @@ static spmm_status_t make_reduce_list(spmm_plan_t *plan)
     } else {
         plan->exchange.reduce.n_rows =
             group_rows(&plan->exchange.halo, n_local, cursor, row, ptr, pos);
-        status = spmmi_device_upload_list(plan->device, row, plan->exchange.reduce.n_rows,
-                                          &plan->exchange.reduce.row);
+        status = upload(plan, row, plan->exchange.reduce.n_rows, &plan->exchange.reduce.row);
         if (status == SPMM_OK) {
-            status = spmmi_device_upload_list(plan->device, ptr, plan->exchange.reduce.n_rows + 1,
-                                              &plan->exchange.reduce.ptr);
+            status =
+                upload(plan, ptr, plan->exchange.reduce.n_rows + 1, &plan->exchange.reduce.ptr);
         }
         if (status == SPMM_OK) {
-            status = spmmi_device_upload_list(plan->device, pos, n_send_rows,
-                                              &plan->exchange.reduce.pos);
+            status = upload(plan, pos, n_send_rows, &plan->exchange.reduce.pos);
         }
     }
     spmmi_free_all(cursor, row, ptr, pos);
@@ -112,17 +117,6 @@ static spmm_status_t make_conversion(spmm_plan_t *plan, bool merged)
                : SPMM_OK;
 }
 
-static size_t row_bytes_of(const spmm_plan_t *plan)
-{
-    return (size_t)plan->n * spmm_type_size(plan->halo_type);
-}
-
-/* Rows of B that the merged block multiplies. */
-static int64_t merged_rows(const spmm_plan_t *plan)
-{
-    return plan->cols.n_local + spmmi_halo_recv_rows(&plan->exchange.halo);
-}
-
 /* Rows that come lie where the transport wants them, if it cares. */
 static void use_peer_rows(spmm_plan_t *plan, bool merged)
 {
@@ -140,7 +134,7 @@ static void use_peer_rows(spmm_plan_t *plan, bool merged)
 spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged)
 {
     const int64_t n_recv    = spmmi_halo_recv_rows(&plan->exchange.halo);
-    const size_t  row_bytes = row_bytes_of(plan);
+    const size_t  row_bytes = (size_t)plan->n * spmm_type_size(plan->halo_type);
 
     use_peer_rows(plan, merged);
     if (plan->exchange.send_rows == NULL) {
@@ -149,7 +143,7 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged)
     }
     SPMM_TRY(make_conversion(plan, merged));
     if (merged) {
-        return take(plan, merged_rows(plan), row_bytes, "rows of B to multiply at once",
+        return take(plan, plan->cols.n_local + n_recv, row_bytes, "rows of B to multiply at once",
                     &plan->blocks.merged.rows);
     }
     if (plan->exchange.ghost_rows == NULL) {
@@ -231,36 +225,6 @@ void spmmi_plan_free_buffers(spmm_plan_t *plan)
         ops->stream_destroy(plan->device, plan->exchange.comm_stream);
     }
     spmmi_phases_free(&plan->phases);
-}
-
-/* The transport counts its own. */
-static bool is_own(const spmm_plan_t *plan, const void *rows)
-{
-    return rows != NULL && rows != plan->exchange.peer_rows;
-}
-
-size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan)
-{
-    const size_t n_send = (size_t)spmmi_halo_send_rows(&plan->exchange.halo);
-    const size_t n_recv = (size_t)spmmi_halo_recv_rows(&plan->exchange.halo);
-    const size_t sums   = (size_t)spmmi_plan_map(plan, SPMM_OPERAND_C)->n_local * (size_t)plan->n *
-                        spmm_type_size(spmmi_accum_type(plan->c_type));
-    size_t rows  = is_own(plan, plan->exchange.send_rows) ? n_send : 0;
-    size_t bytes = 0, lists;
-
-    rows += is_own(plan, plan->exchange.ghost_rows) ? n_recv : 0;
-    rows += plan->conversion.halo != NULL ? n_recv : 0;
-    rows += plan->blocks.merged.rows != NULL ? (size_t)merged_rows(plan) : 0;
-    if (plan->conversion.b != NULL) {
-        bytes += (size_t)spmmi_plan_map(plan, SPMM_OPERAND_B)->n_local * (size_t)plan->n *
-                 spmm_type_size(plan->ab_type);
-    }
-    bytes += plan->conversion.kind == SPMM_CONVERT_B_AND_C ? sums : 0;
-    bytes += plan->conversion.sum != NULL ? sums : 0;
-    bytes += spmmi_plan_rounds(plan) ? (n_send + n_recv) * (size_t)plan->n * plan->sent_size : 0;
-    lists = plan->op == SPMM_OP_N ? n_send : 2 * (size_t)plan->exchange.reduce.n_rows + 1 + n_send;
-    lists -= plan->exchange.send_row == plan->exchange.halo.send_row ? n_send : 0;
-    return bytes + rows * row_bytes_of(plan) + lists * sizeof *plan->exchange.send_row;
 }
 
 static size_t sent_bytes_of(const spmm_plan_t *plan)

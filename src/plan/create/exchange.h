@@ -30,7 +30,5 @@ spmm_status_t spmmi_plan_make_rows(spmm_plan_t *plan, bool merged);
 /** Allocate what the blocks write in place of a C of 16 bits, if they do, once their formats are
  *  there.  Local. */
 spmm_status_t spmmi_plan_make_sum(spmm_plan_t *plan, bool merged);
-/** Bytes of device memory of all of it. */
-size_t spmmi_plan_buffer_bytes(const spmm_plan_t *plan);
 
 #endif /* SPMM_PLAN_EXCHANGE_H */

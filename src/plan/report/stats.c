@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/comm.h"
 #include "plan/blocks/formats.h"
-#include "plan/create/exchange.h"
 #include "plan/plan.h"
 
 /* What contiguous blocks of rows would make travel: the baseline of every other partition. */
@@ -80,7 +79,7 @@ static void count_bytes(const spmm_plan_t *plan, spmm_plan_stats_t *s)
                     (spmmi_plan_has_one_map(plan) ? 0 : map_bytes(&plan->cols, plan->env->size));
     s->device_bytes = 0;
     *(plan->device->kind == SPMM_DEVICE_CPU ? &s->host_bytes : &s->device_bytes) +=
-        spmmi_plan_buffer_bytes(plan);
+        plan->buffer_bytes;
     count_block(&plan->blocks.diagonal, s);
     count_block(&plan->blocks.off_diagonal, s);
     count_block(&plan->blocks.merged.block, s);

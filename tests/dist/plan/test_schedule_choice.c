@@ -4,7 +4,6 @@
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
 #include "plan_case.h"
 
-#include "plan/create/exchange.h"
 #include "plan/plan.h"
 
 /* One format is held, not both. */
@@ -24,7 +23,7 @@ static void test_bytes(void **state)
         assert_null(plan->blocks.off_diagonal.csr.values);
         assert_null(plan->blocks.merged.block.csr.values);
         assert_null(plan->blocks.need);
-        rows[merged] = spmmi_plan_buffer_bytes(plan);
+        rows[merged] = plan->buffer_bytes;
         if (spmm_test_env.size > 1) {
             assert_int_equal(plan->blocks.diagonal.engine == NULL, merged == 1);
             assert_int_equal(plan->blocks.merged.block.engine == NULL, merged == 0);
