@@ -168,14 +168,14 @@ static void test_refusals(void **state)
     spmm_problem_t       wide          = tf32;
     char                 why[SPMM_WHY] = "";
 
-    assert_false(spmmi_engine_cusparse.supports(&types, &device, why));
+    assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &types, &device, why));
     assert_true(strlen(why) > 10);
-    assert_false(spmmi_engine_cusparse.supports(&compute, &device, why));
-    assert_true(spmmi_engine_cusparse.supports(&tf32, &device, why));
+    assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &compute, &device, why));
+    assert_true(spmmi_engine_supports(&spmmi_engine_cusparse, &tf32, &device, why));
     wide.n = 65535 * 16; /* what a grid of cuSPARSE holds */
-    assert_true(spmmi_engine_cusparse.supports(&wide, &device, why));
+    assert_true(spmmi_engine_supports(&spmmi_engine_cusparse, &wide, &device, why));
     wide.n++;
-    assert_false(spmmi_engine_cusparse.supports(&wide, &device, why));
+    assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &wide, &device, why));
     assert_non_null(strstr(why, "columns at most"));
 }
 

@@ -312,19 +312,19 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
            (double)spmm_type_size(problem->ab_type);
 }
 
-#define ENGINE(engine_name, text, short_name, cost_of, terms_of, preload_of, tell)                 \
+#define ENGINE(engine_name, text, short_name, cost_of, preload_of)                                 \
     {                                                                                              \
-        .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
-        .facts = &spmmi_bcsr_pattern_facts, .describe_pattern = (tell),                            \
-        .supports = spmmi_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                \
-        .variants = variants_##short_name, .least_bytes = least_bytes,                             \
-        .build = build_##short_name, .refill = spmmi_tc_refill, .execute = spmmi_tc_execute,       \
-        .describe = describe, .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                 \
+        .facts.name = (engine_name), .facts.description = (text), .facts.few_entries = true,       \
+        .facts.pattern = &spmmi_bcsr_pattern_facts, .preload = (preload_of),                       \
+        .supports = spmmi_tc_supports_half, .cost = (cost_of), .variants = variants_##short_name,  \
+        .least_bytes = least_bytes, .build = build_##short_name, .refill = spmmi_tc_refill,        \
+        .execute = spmmi_tc_execute, .describe = describe, .bytes = spmmi_tc_bytes,                \
+        .destroy = spmmi_tc_destroy                                                                \
     }
 
-const spmm_engine_ops_t spmmi_engine_bcsr = ENGINE(
-    "bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16", bcsr,
-    spmmi_bcsr_cost, spmmi_bcsr_terms, SPMM_TC_ON_CUDA(preload), spmmi_bcsr_describe_pattern);
+const spmm_engine_ops_t spmmi_engine_bcsr =
+    ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
+           bcsr, spmmi_bcsr_cost, SPMM_TC_ON_CUDA(preload));
 const spmm_engine_ops_t spmmi_engine_bcsr_sp24 = ENGINE(
     "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
-    sp24, spmmi_bcsr_cost_sp24, spmmi_bcsr_terms_sp24, NULL, NULL);
+    sp24, spmmi_bcsr_cost_sp24, NULL);

@@ -9,6 +9,7 @@
 #include "base/scalar.h"
 #include "engine/csr/csr_gpu_work.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
@@ -28,25 +29,13 @@ typedef struct {
     spmm_csr_rows_t      rows;            /* for products that wait */
     void                *upload[UPLOADS]; /* owned device memory: they */
     int                  n_uploads;
-    size_t               value_bytes, device_bytes;
+    size_t               device_bytes;
 } csr_gpu_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
-    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
-
-    if (device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_WHY, "needs a GPU");
-        return false;
-    }
-    if (c != ab && !(half && c == SPMM_R_32F)) {
-        (void)snprintf(why, SPMM_WHY, "needs C of type %s%s for A and B of that type",
-                       spmmi_type_name(ab), half ? " or 32f" : "");
-        return false;
-    }
-    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
-        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+    (void)device;
+    if (!spmmi_gpu_supports(problem, why)) {
         return false;
     }
     if (problem->layout != SPMM_LAYOUT_ROW) {
@@ -124,7 +113,6 @@ static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
     SPMM_TRY(upload(f, work->empty, work->n_empty, sizeof *work->empty, &empty));
     SPMM_TRY(upload(f, work->piece, work->n_pieces, sizeof *work->piece, &piece));
     SPMM_TRY(upload(f, work->split, work->n_splits, sizeof *work->split, &split));
-    f->value_bytes      = (size_t)nnz * size;
     f->pieces.n_entries = nnz;
     f->pieces.col       = col;
     f->pieces.row       = row;
@@ -271,14 +259,6 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return SPMM_OK;
 }
 
-static spmm_status_t refill(void *format, const void *values)
-{
-    csr_gpu_t *f = format;
-
-    return spmmi_device_write(f->device, (void *)(uintptr_t)f->pieces.values, values,
-                              f->value_bytes);
-}
-
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
 {
     const csr_gpu_t *f = format;
@@ -308,14 +288,6 @@ static spmm_status_t execute(void *format, const spmm_operands_t *x)
                             "the kernel csr_mm");
 }
 
-static bool waits(const void *format, const spmm_operands_t *x)
-{
-    const csr_gpu_t *f = format;
-
-    return f->rows.n_rows > 0 && x->layout == SPMM_LAYOUT_ROW && x->n > 0 &&
-           !spmmi_scalar_is_zero(x->beta);
-}
-
 static void bytes(const void *format, size_t *host, size_t *device)
 {
     const csr_gpu_t *f = format;
@@ -323,45 +295,26 @@ static void bytes(const void *format, size_t *host, size_t *device)
     *host   = sizeof *f;
     *device = f->device_bytes;
 }
-#else
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    (void)problem;
-    (void)device;
-    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
-    return false;
-}
 #endif
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* by name alone: test_huge has not run on a GPU */
-    }
-    return spmmi_gpu_sum_s(sum, spmmi_csr_gpu_terms(pattern, problem, device, sum));
-}
-
 const spmm_engine_ops_t spmmi_engine_csr_gpu = {
-    .name        = "csr-gpu",
-    .description = "CSR on CUDA cores, entries dealt out evenly; all types",
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = spmmi_csr_gpu_terms,
+    .facts.name           = "csr-gpu",
+    .facts.description    = "CSR on CUDA cores, entries dealt out evenly; all types",
+    .facts.lacks          = SPMM_LACKS_CUDA,
+    .facts.device         = SPMM_DEVICE_CUDA,
+    .facts.few_entries    = true, /* test_huge has not run on a GPU */
+    .facts.stores_columns = true,
+    .facts.in_order       = true,
+    .facts.waits          = SPMM_CSR_WAITS,
+    .facts.follows        = true,
+    .cost                 = spmmi_csr_gpu_terms,
 #ifdef SPMM_HAVE_CUDA
-    .built          = true,
-    .stores_columns = true,
-    .in_order       = true,
-    .preload        = preload,
-    .build          = build,
-    .refill         = refill,
-    .places         = places,
-    .execute        = execute,
-    .waits          = waits,
-    .follows        = true,
-    .bytes          = bytes,
-    .destroy        = destroy,
+    .preload  = preload,
+    .supports = supports,
+    .build    = build,
+    .places   = places,
+    .execute  = execute,
+    .bytes    = bytes,
+    .destroy  = destroy,
 #endif
 };

@@ -29,9 +29,8 @@ static double far(const spmm_pattern_t *pattern)
     return fmin((double)pattern->used_cols * 2.0 * SPMM_STRIP_SLICE / 1e6, 1.0);
 }
 
-/* As spmm_engine_ops_t.terms. */
-static int strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const spmm_strips_facts_t facts = spmmi_strips_facts(pattern);
     const double us = 1e-6, size = (double)spmm_type_size(problem->ab_type), n = (double)problem->n;
@@ -41,6 +40,10 @@ static int strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     const double slices  = ceil(n * size / (2.0 * SPMM_STRIP_SLICE));
     const double *k      = constants[size > 4.0];
 
+    if (pattern->nnz > 0 && facts.strips == 0) { /* by name alone */
+        terms[0] = (spmm_cost_term_t){"strips", k[6], INFINITY};
+        return 1;
+    }
     terms[0] = (spmm_cost_term_t){"launch", k[0], us};
     spmmi_gpu_once_terms(device, spmmi_gpu_once_s(pattern, problem, device, a), k + 1, terms + 1);
     terms[3] = (spmm_cost_term_t){"sectors", k[3], sectors * n / l2};
@@ -71,10 +74,7 @@ typedef struct {
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    if (device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_WHY, "needs a GPU");
-        return false;
-    }
+    (void)device;
     if ((problem->ab_type != SPMM_R_64F && problem->ab_type != SPMM_R_32F) ||
         problem->c_type != problem->ab_type) {
         (void)snprintf(why, SPMM_WHY, "needs A, B and C of type 64f or 32f");
@@ -214,14 +214,6 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     return SPMM_OK;
 }
 
-static spmm_status_t refill(void *format, const void *values)
-{
-    const strips_t *f = format;
-
-    return spmmi_device_write(f->device, (void *)(uintptr_t)f->args.values, values,
-                              (size_t)f->n_entries * spmm_type_size(f->args.type));
-}
-
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
 {
     const strips_t *f = format;
@@ -253,42 +245,23 @@ static void bytes(const void *format, size_t *host, size_t *device)
     *host   = sizeof *f;
     *device = f->device_bytes;
 }
-#else
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    (void)problem;
-    (void)device;
-    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
-    return false;
-}
 #endif
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (pattern->nnz > INT32_MAX || (pattern->nnz > 0 && spmmi_strips_facts(pattern).strips == 0)) {
-        return INFINITY; /* by name alone */
-    }
-    return spmmi_gpu_sum_s(sum, strips_terms(pattern, problem, device, sum));
-}
-
 const spmm_engine_ops_t spmmi_engine_strips = {
-    .name        = "strips",
-    .description = "strips of rows on CUDA cores, column-major B transposed in shared memory",
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = strips_terms,
-    .facts       = &spmmi_strips_pattern_facts,
+    .facts.name        = "strips",
+    .facts.description = "strips of rows on CUDA cores, column-major B transposed in shared memory",
+    .facts.lacks       = SPMM_LACKS_CUDA,
+    .facts.device      = SPMM_DEVICE_CUDA,
+    .facts.few_entries = true,
+    .facts.pattern     = &spmmi_strips_pattern_facts,
+    .cost              = cost,
 #ifdef SPMM_HAVE_CUDA
-    .built   = true,
-    .preload = preload,
-    .build   = build,
-    .refill  = refill,
-    .places  = places,
-    .execute = execute,
-    .bytes   = bytes,
-    .destroy = destroy,
+    .preload  = preload,
+    .supports = supports,
+    .build    = build,
+    .places   = places,
+    .execute  = execute,
+    .bytes    = bytes,
+    .destroy  = destroy,
 #endif
 };

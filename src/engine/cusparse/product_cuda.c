@@ -147,15 +147,6 @@ spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_cusparse_refill(void *format, const void *values)
-{
-    const spmm_cusparse_t *f = format;
-
-    SPMM_TRY(spmmi_cuda_use(f->device));
-    return spmmi_device_write(f->device, f->values, values,
-                              (size_t)f->nnz * spmm_type_size(f->problem.ab_type));
-}
-
 spmm_status_t spmmi_cusparse_places(const void *format, void **values, int64_t *count,
                                     int32_t **from)
 {

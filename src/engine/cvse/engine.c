@@ -309,20 +309,20 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
 {
     const int32_t       n_cols = slab_rows(device, pattern->n_cols);
     spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
-    double              others = 0.0, slab;
+    double              slab;
 
     (void)spmmi_cvse_variants(&pattern->tc, pattern->n_rows, n_cols, problem->n, device->n_sm,
                               list);
     if (list[0].slab == 0) {
         return count;
     }
-    for (int k = 0; k < count; k++) {
-        others += terms[k].constant * terms[k].seconds;
-    }
     slab =
         spmmi_cvse_slab_s(&pattern->tc, pattern->n_rows, n_cols, problem->n, device->n_sm, list[0]);
-    terms[0] = slab < others ? (spmm_cost_term_t){"slab", 1.0, slab} : terms[0];
-    return slab < others ? 1 : count;
+    if (slab >= spmmi_cost_sum(terms, count)) {
+        return count;
+    }
+    terms[0] = (spmm_cost_term_t){"slab", 1.0, slab};
+    return 1;
 }
 
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
@@ -332,8 +332,8 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
  * of it, as where rows are not padded to whole accesses, and 0 right where they are, which plans do
  * not know.  Constants by bench/fit/fit.py from times on one H100, but that one
  * (docs/explanation/choices.md). */
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double           us       = 1e-6;
     const int32_t          height   = spmmi_cvse_height(&pattern->tc, problem->n);
@@ -361,6 +361,13 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     terms[7] =
         (spmm_cost_term_t){"narrow", 1.0, whole * spmmi_gpu_narrow(problem) * terms[3].seconds};
     return slab_term(pattern, problem, device, terms, 8);
+}
+
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    return device->kind == SPMM_DEVICE_CPU ? spmmi_tc_cpu_cost(pattern, problem, device, terms)
+                                           : gpu_terms(pattern, problem, device, terms);
 }
 
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -419,27 +426,22 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
     }
 }
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    return spmmi_tc_cost(pattern, problem, device, terms);
-}
+static const spmm_pattern_facts_t pattern_facts = {.describe = describe_pattern};
 
 const spmm_engine_ops_t spmmi_engine_cvse = {
-    .name             = "cvse",
-    .description      = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
-    .built            = true,
-    .preload          = SPMM_TC_ON_CUDA(preload),
-    .describe_pattern = describe_pattern,
-    .supports         = spmmi_tc_supports_half,
-    .cost             = cost,
-    .terms            = terms,
-    .variants         = variants,
-    .build            = build,
-    .refill           = spmmi_tc_refill,
-    .places           = places,
-    .execute          = spmmi_tc_execute,
-    .describe         = describe,
-    .bytes            = spmmi_tc_bytes,
-    .destroy          = spmmi_tc_destroy,
+    .facts.name        = "cvse",
+    .facts.description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
+    .facts.few_entries = true,
+    .facts.pattern     = &pattern_facts,
+    .preload           = SPMM_TC_ON_CUDA(preload),
+    .supports          = spmmi_tc_supports_half,
+    .cost              = cost,
+    .variants          = variants,
+    .build             = build,
+    .refill            = spmmi_tc_refill,
+    .places            = places,
+    .execute           = spmmi_tc_execute,
+    .describe          = describe,
+    .bytes             = spmmi_tc_bytes,
+    .destroy           = spmmi_tc_destroy,
 };

@@ -46,7 +46,6 @@ static const struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static spmm_lt_t      table;
 static char           why[256]; /* it could not be loaded; "": it was */
-static atomic_bool    tried;
 
 static void load(void)
 {
@@ -69,17 +68,14 @@ static void load(void)
     }
 }
 
-double spmmi_lt_load_s(void)
-{
-    return atomic_load(&tried) ? 0.0 : 0.3;
-}
+_Atomic(double) spmmi_lt_load_s = 0.3;
 
 /* Load it, once in a process.
  * @return SPMM_ERR_UNSUPPORTED where it is not installed, or lacks a function */
 static spmm_status_t lt_open(const spmm_device_t *device, const spmm_lt_t **lt)
 {
     (void)pthread_once(&once, load); /* it fails for a wrong argument alone */
-    atomic_store(&tried, true);
+    atomic_store(&spmmi_lt_load_s, 0.0);
     if (why[0] != '\0') {
         return spmmi_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
                           "engine dense needs cuBLASLt, which cannot be loaded: %s", why);

@@ -48,7 +48,7 @@ typedef struct {
 } spmm_lt_t;
 
 /** About what loading it takes, its first list of algorithms included; 0: it is loaded. */
-double spmmi_lt_load_s(void);
+extern _Atomic(double) spmmi_lt_load_s;
 
 /** Of cuBLASLt while algorithms are looked for, for sums of parts of a row. */
 #define SPMM_DENSE_WORK ((size_t)8 << 20)

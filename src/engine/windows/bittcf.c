@@ -393,29 +393,27 @@ static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *dev
 
 /* One column leaves most of a fragment unused: 0.9 to 1.4 times the time that the terms are, twice
  * where windows are long, 14 real matrices in FP64 on one H200.  Some more columns take no less. */
-static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                    const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double     column = 1.25;
     spmm_problem_t   one    = *problem;
     spmm_cost_term_t of_one[SPMM_COST_TERMS];
-    const int        n = spmmi_bittcf_terms(pattern, problem, device, terms);
+    int              n;
 
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device, terms);
+    }
+    n     = spmmi_bittcf_terms(pattern, problem, device, terms);
     one.n = 1;
     (void)spmmi_bittcf_terms(pattern, &one, device, of_one);
-    if (spmmi_gpu_sum_s(terms, n) < column * spmmi_gpu_sum_s(of_one, n)) {
+    if (spmmi_cost_sum(terms, n) < column * spmmi_cost_sum(of_one, n)) {
         for (int k = 0; k < n; k++) {
             terms[k] = of_one[k];
             terms[k].seconds *= column;
         }
     }
     return n;
-}
-
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    return spmmi_tc_cost(pattern, problem, device, terms_of);
 }
 
 static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
@@ -427,17 +425,19 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
                   b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
 }
 
-#define ENGINE(engine_name, text, supports_of, preload_of, tell)                                   \
+static const spmm_pattern_facts_t pattern_facts = {.describe = describe_pattern};
+
+#define ENGINE(engine_name, text, supports_of, preload_of)                                         \
     {                                                                                              \
-        .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
-        .describe_pattern = (tell), .supports = (supports_of), .cost = cost, .terms = terms_of,    \
-        .stores_columns = true, .follows = true, .build = build, .refill = spmmi_tc_refill,        \
-        .execute = spmmi_tc_execute, .describe = spmmi_tc_describe, .bytes = spmmi_tc_bytes,       \
-        .destroy = spmmi_tc_destroy                                                                \
+        .facts.name = (engine_name), .facts.description = (text), .facts.few_entries = true,       \
+        .facts.stores_columns = true, .facts.follows = true, .facts.pattern = &pattern_facts,      \
+        .preload = (preload_of), .supports = (supports_of), .cost = cost, .build = build,          \
+        .refill = spmmi_tc_refill, .execute = spmmi_tc_execute, .describe = spmmi_tc_describe,     \
+        .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                                       \
     }
 
 const spmm_engine_ops_t spmmi_engine_bittcf =
     ENGINE("bittcf", "BitTCF: 8x8 blocks of condensed columns, bit patterns; FP32 and TF32",
-           supports_32f, SPMM_TC_ON_CUDA(preload), describe_pattern);
+           supports_32f, SPMM_TC_ON_CUDA(preload));
 const spmm_engine_ops_t spmmi_engine_dmma =
-    ENGINE("dmma", "BitTCF blocks on FP64 tensor cores", supports_64f, NULL, NULL);
+    ENGINE("dmma", "BitTCF blocks on FP64 tensor cores", supports_64f, NULL);

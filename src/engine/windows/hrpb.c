@@ -143,8 +143,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
  * by bench/fit/fit.py from times on one H100, that of narrow on one H200
  * (docs/explanation/choices.md); 3xTF32 multiplies three times what it gathers: its share by five
  * times there. */
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.53 : 1.0;
     const double           slices = ceil((double)problem->n / COLUMNS), us = 1e-6;
@@ -169,25 +169,25 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     return 6;
 }
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    return spmmi_tc_cost(pattern, problem, device, terms);
+    return device->kind == SPMM_DEVICE_CPU ? spmmi_tc_cpu_cost(pattern, problem, device, terms)
+                                           : gpu_terms(pattern, problem, device, terms);
 }
 
 const spmm_engine_ops_t spmmi_engine_hrpb = {
-    .name        = "hrpb",
-    .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
-    .built       = true,
-    .preload     = SPMM_TC_ON_CUDA(preload),
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = terms,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .follows     = true,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+    .facts.name        = "hrpb",
+    .facts.description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
+    .facts.few_entries = true,
+    .facts.follows     = true,
+    .preload           = SPMM_TC_ON_CUDA(preload),
+    .supports          = supports,
+    .cost              = cost,
+    .build             = build,
+    .refill            = spmmi_tc_refill,
+    .execute           = spmmi_tc_execute,
+    .describe          = spmmi_tc_describe,
+    .bytes             = spmmi_tc_bytes,
+    .destroy           = spmmi_tc_destroy,
 };

@@ -420,36 +420,22 @@ bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *
     return spmmi_tc_supports(&same, device, problem->ab_type, why);
 }
 
-double spmmi_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                     const spmm_device_t *device,
-                     int (*terms)(const spmm_pattern_t *, const spmm_problem_t *,
-                                  const spmm_device_t *, spmm_cost_term_t[SPMM_COST_TERMS]))
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
-    }
-    return pattern->nnz > INT32_MAX ? (double)INFINITY
-                                    : spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
-}
-
 /* What CSR moves on CPUs, and the bit arithmetic that finds every entry once per 32 columns:
  * 2.5 ns of a thread, measured with spmm_dist on stencil27 of 40^3 points, one thread of the
  * development machine, n = 1.  From 32 columns on the two were about as fast there (0.8 .. 1.2),
  * since a window's sums stay in L1; the model does not count on it. */
-double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                         const spmm_device_t *device)
+int spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                      const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double start = 1e-6, decode = 2.5e-9; /* s; the first keeps empty blocks behind too */
     const double size = (double)spmm_type_size(problem->ab_type);
     const double n = (double)problem->n, nnz = (double)pattern->nnz;
 
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY;
-    }
-    return start + nnz * ceil(n / 32.0) * decode / device->threads +
-           (nnz * (4.0 + size + 0.5 * n * size) +
-            (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * size)) /
-               device->mem_bw;
+    terms[0] = (spmm_cost_term_t){"start", 1.0, start};
+    terms[1] = (spmm_cost_term_t){"decode", 1.0, nnz * ceil(n / 32.0) * decode / device->threads};
+    terms[2] =
+        (spmm_cost_term_t){"entries", 1.0, nnz * (4.0 + size + 0.5 * n * size) / device->mem_bw};
+    terms[3] = (spmm_cost_term_t){
+        "rows", 1.0, (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * size) / device->mem_bw};
+    return 4;
 }

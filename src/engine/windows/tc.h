@@ -146,13 +146,8 @@ typedef struct {
 spmm_tc_load_t spmmi_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
                              spmm_tc_limits_t limits);
 
-/** cost() of an engine: on GPUs the sum of its @p terms; infinite where its build() refuses. */
-double spmmi_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                     const spmm_device_t *device,
-                     int (*terms)(const spmm_pattern_t *, const spmm_problem_t *,
-                                  const spmm_device_t *, spmm_cost_term_t[SPMM_COST_TERMS]));
-/** Seconds on CPUs. */
-double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                         const spmm_device_t *device);
+/** cost() of these engines on CPUs. */
+int spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                      const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 #endif /* SPMM_ENGINE_WINDOWS_TC_H */

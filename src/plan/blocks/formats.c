@@ -50,7 +50,7 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
 static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 {
     block->engine         = settled->picked->engine;
-    block->borrowed       = block->problem.lends && block->engine->own != NULL;
+    block->borrowed       = block->problem.lends && block->engine->facts.borrows;
     block->format         = settled->format;
     block->problem.layout = settled->picked->layout;
     block->problem.c_type = settled->picked->c_type;
@@ -65,7 +65,7 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 static void leave_out_baseline(spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (candidates[e].engine->baseline && candidates[e].usable) {
+        if (candidates[e].engine->facts.baseline && candidates[e].usable) {
             spmmi_candidate_leave_out(&candidates[e],
                                       "is measured on rows in their own order only");
         }
@@ -140,8 +140,8 @@ static const char *engine_for(const spmm_block_t *block, const spmm_plan_options
         return o->engine;
     }
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (block->candidates[e].usable && block->candidates[e].engine->waits != NULL) {
-            return block->candidates[e].engine->name;
+        if (block->candidates[e].usable && block->candidates[e].engine->facts.waits > 0) {
+            return block->candidates[e].engine->facts.name;
         }
     }
     return o->engine;
@@ -175,8 +175,8 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     }
     install(block, &settled);
     plan->stats.build_s += spmmi_now() - start;
-    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
-              spmmi_now() - start, settled.tune_s);
+    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose",
+              block->engine->facts.name, spmmi_now() - start, settled.tune_s);
     return SPMM_OK;
 }
 

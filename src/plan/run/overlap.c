@@ -79,19 +79,17 @@ static bool is_only_stream(spmm_plan_t *plan, spmm_stream_t stream)
 bool spmmi_plan_halo_waits(spmm_plan_t *plan, const spmm_operands_t *x)
 {
     const spmm_block_t *block = &plan->blocks.off_diagonal;
-    spmm_operands_t     y     = *x;
 
-    y.beta = (spmm_scalar_t){.re = 1.0};
-    return spmmi_plan_may_wait(plan, block) && !plan->profile && plan->captures == NULL &&
-           plan->exchange.ghost_rows == plan->exchange.peer_rows && block->engine != NULL &&
-           block->engine->waits != NULL && block->engine->waits(block->format, &y) &&
+    return x->n > 0 && block->problem.waits && spmmi_plan_may_wait(plan, block) && !plan->profile &&
+           plan->captures == NULL && plan->exchange.ghost_rows == plan->exchange.peer_rows &&
+           block->engine != NULL && block->pattern.max_row <= block->engine->facts.waits &&
            is_only_stream(plan, x->stream);
 }
 
 /* A block of a product that is in line. */
 static bool follows(const spmm_block_t *block)
 {
-    return block->engine != NULL && block->engine->follows;
+    return block->engine != NULL && block->engine->facts.follows;
 }
 
 /* In line the exchange starts at once, and the diagonal block when the exchange has.  That pays

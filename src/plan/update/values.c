@@ -22,7 +22,8 @@ spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block
     spmm_status_t status;
 
     if (block->source == NULL) {
-        return block->engine->refill(block->format, arrived);
+        return spmmi_engine_refill(block->engine, plan->device, plan->ab_type, block->format,
+                                   arrived);
     }
     values = spmmi_alloc(block->nnz, size);
     if (values == NULL) {
@@ -36,7 +37,7 @@ spmm_status_t spmmi_plan_refill_format(const spmm_plan_t *plan, const spmm_block
     if (plan->conjugate && !plan->flips) {
         spmmi_conjugate(plan->ab_type, values, block->nnz);
     }
-    status = block->engine->refill(block->format, values);
+    status = spmmi_engine_refill(block->engine, plan->device, plan->ab_type, block->format, values);
     spmmi_free(values);
     return status;
 }

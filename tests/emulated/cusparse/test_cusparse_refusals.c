@@ -141,7 +141,7 @@ static spmm_status_t other_build(const spmm_csr_t *block, const spmm_problem_t *
 /* A plan goes on with another engine and keeps the reason; by name it is an error. */
 static void test_plan(void **state)
 {
-    static const spmm_engine_ops_t other   = {.name = "other", .built = true, .build = other_build};
+    static const spmm_engine_ops_t other   = {.facts = {.name = "other"}, .build = other_build};
     const spmm_csr_t               block   = block_of(SPMM_R_16F, false);
     const spmm_problem_t           problem = problem_of(SPMM_R_16F, SPMM_R_32F, 8, SPMM_LAYOUT_ROW);
     spmm_engine_choice_t           choice  = {.name = "auto"};

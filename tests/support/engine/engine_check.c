@@ -21,7 +21,7 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
     size_t               host = 0, on_device = 0;
     void                *format;
 
-    assert_true(engine->supports(&problem, device, why));
+    assert_true(spmmi_engine_supports(engine, &problem, device, why));
     spmm_assert_ok(engine->build(block, &problem, device, &format));
     engine->bytes(format, &host, &on_device);
     assert_true(host > 0);
@@ -56,7 +56,7 @@ void check_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
                 spmmi_value_set(block.type, block.values, k, 0.0);
             }
         }
-        spmm_assert_ok(engine->refill(format, block.values));
+        spmm_assert_ok(spmmi_engine_refill(engine, device, block.type, format, block.values));
     }
     free_product(&p);
     engine->destroy(format);

@@ -10,7 +10,7 @@ spmm_candidate_t      fake_candidates[N_FAKES];
 spmm_csr_t            fake_block;
 int                   fake_held;
 int64_t               fake_executes;
-double                fake_load_s;
+_Atomic(double)       fake_load_s;
 spmm_engine_settled_t fake_settled;
 
 static int           most_held;
@@ -108,11 +108,6 @@ FAKE(2)
 FAKE(3)
 FAKE(4)
 
-static double load_of_zero(void)
-{
-    return fake_load_s;
-}
-
 static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     assert_non_null(pattern);
@@ -122,10 +117,10 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
 
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
-        .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
-        .least_bytes = (k) == 3 ? least_bytes : NULL, .baseline = (k) == 4,                        \
-        .always_tried = (k) == ALWAYS, .variants = variants_##k, .build = build_##k,               \
-        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
+        .facts.name = (title), .facts.baseline = (k) == BASELINE,                                  \
+        .facts.always_tried = (k) == ALWAYS, .facts.load_s = (k) == 0 ? &fake_load_s : NULL,       \
+        .least_bytes = (k) == 3 ? least_bytes : NULL, .variants = variants_##k,                    \
+        .build = build_##k, .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy  \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -153,7 +148,7 @@ void fake_prepare(const double predicted[N_FAKES])
     fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].seconds   = k == BASELINE ? 150 * us : 100 * us;
-        fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].name,
+        fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].facts.name,
                                                 .engine      = &engines[k],
                                                 .layout      = SPMM_LAYOUT_ROW,
                                                 .c_type      = SPMM_R_32F,

@@ -3,8 +3,6 @@
  *  A worked example of an engine (docs/how-to/extend.md): FP64 on tensor cores, windows of 8 rows,
  *  blocks of 4 condensed columns; on CPUs decoded and multiplied.
  */
-#include <math.h>
-
 #include "engine/octet/format.h"
 #include "engine/tune/roofline.h"
 #include "engine/windows/tc.h"
@@ -94,34 +92,34 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 
 /* What moves once through device memory, and a row of B for each pair of a window and a column of
  * it through L2.  A model to be ranked by needs its constants fitted to measured times. */
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     /* tc.pairs[0], [1] and [2] are of windows of 8, 16 and 32 rows.  A pair of window and column
      * has 4 bytes of col and, a block being 4 pairs, a quarter of the 8 of bits and value_ptr. */
     const double pairs = (double)pattern->tc.pairs[0];
+    const double bytes = 6.0 * pairs + 8.0 * (double)pattern->nnz;
 
     if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
+        return spmmi_tc_cpu_cost(pattern, problem, device, terms);
     }
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_once_s(pattern, problem, device, 6.0 * pairs + 8.0 * (double)pattern->nnz) +
-           spmmi_gpu_gather_s(pattern, problem, device, pairs);
+    terms[0] = (spmm_cost_term_t){"once", 1.0, spmmi_gpu_once_s(pattern, problem, device, bytes)};
+    terms[1] =
+        (spmm_cost_term_t){"gather", 1.0, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    return 2;
 }
 
 const spmm_engine_ops_t spmmi_engine_octet = {
-    .name        = "octet",
-    .description = "blocks of 8 rows and 4 condensed columns; FP64",
-    .built       = true,
-    .preload     = SPMM_TC_ON_CUDA(preload),
-    .supports    = supports,
-    .cost        = cost,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+    .facts.name        = "octet",
+    .facts.description = "blocks of 8 rows and 4 condensed columns; FP64",
+    .facts.few_entries = true,
+    .preload           = SPMM_TC_ON_CUDA(preload),
+    .supports          = supports,
+    .cost              = cost,
+    .build             = build,
+    .refill            = spmmi_tc_refill,
+    .execute           = spmmi_tc_execute,
+    .describe          = spmmi_tc_describe,
+    .bytes             = spmmi_tc_bytes,
+    .destroy           = spmmi_tc_destroy,
 };
