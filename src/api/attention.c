@@ -235,7 +235,7 @@ spmm_status_t spmm_attention_backward(spmm_attention_plan_t *plan, double scale,
 static size_t side_bytes(const spmm_attention_side_t *side)
 {
     return side->base == NULL ? 0
-                              : side->local.device_bytes + side->halo.device_bytes +
+                              : side->local.uploads.bytes + side->halo.uploads.bytes +
                                     spmmi_plan_buffer_bytes(side->base);
 }
 

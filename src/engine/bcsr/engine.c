@@ -172,15 +172,15 @@ static spmm_status_t upload_lists(spmm_tc_engine_t *base)
 {
     bcsr_t             *f     = (bcsr_t *)base;
     spmm_bcsr_arrays_t *to    = &f->device_arrays;
-    const size_t        rows  = ((size_t)f->format.n_tile_rows + 1) * sizeof(int32_t);
+    const size_t        rows  = (size_t)f->format.n_tile_rows + 1;
     const size_t        tiles = (size_t)(f->format.n_tiles + f->format.n_sp24);
     spmm_bcsr_lists_t   lists;
     spmm_status_t       status =
         spmmi_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists);
 
     SPMM_TRY(status);
-    to->list_ptr = spmmi_tc_upload(base, lists.ptr, rows, 0, &status);
-    to->list     = spmmi_tc_upload(base, lists.list, tiles * sizeof *lists.list, 0, &status);
+    to->list_ptr = SPMM_UPLOAD(&base->uploads, lists.ptr, rows, &status);
+    to->list     = SPMM_UPLOAD(&base->uploads, lists.list, tiles, &status);
     spmmi_bcsr_lists_free(&lists);
     return status;
 }
@@ -191,20 +191,19 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const spmm_bcsr_arrays_t *a    = &f->arrays;
     spmm_bcsr_arrays_t       *to   = &f->device_arrays;
     const size_t              wide = (size_t)f->format.n_wide, steps = (size_t)f->format.n_steps;
-    const size_t              rows   = ((size_t)a->n_tile_rows + 1) * sizeof(int32_t);
-    const size_t              panels = ((size_t)a->n_panels + 1) * sizeof(int32_t);
-    const size_t              bits   = SPMM_BCSR_SIDE * sizeof *a->bits;
+    const size_t              rows   = (size_t)a->n_tile_rows + 1;
+    spmm_uploads_t           *up     = &base->uploads;
     spmm_status_t             status = SPMM_OK;
 
     *to           = *a;
-    to->panel_ptr = spmmi_tc_upload(base, a->panel_ptr, panels, 0, &status);
-    to->step      = spmmi_tc_upload(base, a->step, steps * sizeof *a->step, 0, &status);
-    to->bits_ptr  = spmmi_tc_upload(base, a->bits_ptr, steps * sizeof *a->bits_ptr, 0, &status);
-    to->bits      = spmmi_tc_upload(base, a->bits, wide * bits, 0, &status);
-    to->row_ptr   = spmmi_tc_upload(base, a->row_ptr, rows, 0, &status);
-    to->tile      = spmmi_tc_upload(base, a->tile, wide * sizeof *a->tile, 0, &status);
-    to->entry_ptr = spmmi_tc_upload(base, a->entry_ptr, rows, 0, &status);
-    to->values    = spmmi_tc_take(base, spmmi_bcsr_value_bytes(&f->format), &status);
+    to->panel_ptr = SPMM_UPLOAD(up, a->panel_ptr, (int64_t)a->n_panels + 1, &status);
+    to->step      = SPMM_UPLOAD(up, a->step, steps, &status);
+    to->bits_ptr  = SPMM_UPLOAD(up, a->bits_ptr, steps, &status);
+    to->bits      = SPMM_UPLOAD(up, a->bits, wide * SPMM_BCSR_SIDE, &status);
+    to->row_ptr   = SPMM_UPLOAD(up, a->row_ptr, rows, &status);
+    to->tile      = SPMM_UPLOAD(up, a->tile, wide, &status);
+    to->entry_ptr = SPMM_UPLOAD(up, a->entry_ptr, rows, &status);
+    to->values    = spmmi_upload_room(up, spmmi_bcsr_value_bytes(&f->format), &status);
     SPMM_TRY(status);
     SPMM_TRY(upload_lists(base));
     return refill_device(base, f->values);

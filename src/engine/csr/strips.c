@@ -10,6 +10,7 @@
 #include "engine/csr/strips_args.h"
 #include "engine/csr/strips_format.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
@@ -61,15 +62,11 @@ static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
 #include "cuda/csr/strips.h"
 #include "device/device_cuda.h"
 
-enum { UPLOADS = 9 }; /* arrays on the device */
-
 typedef struct {
     const spmm_device_t *device;
-    spmm_strips_args_t   args;            /* device arrays, as of the next */
-    void                *upload[UPLOADS]; /* owned device memory: they */
-    int                  n_uploads;
+    spmm_strips_args_t   args;    /* device arrays, as of the next */
+    spmm_uploads_t       uploads; /* they */
     int64_t              n_entries;
-    size_t               device_bytes;
 } strips_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
@@ -102,32 +99,17 @@ static void destroy(void *format)
     if (f == NULL) {
         return;
     }
-    for (int k = 0; k < f->n_uploads; k++) {
-        f->device->ops->release(f->device, f->upload[k]);
-    }
+    spmmi_uploads_free(&f->uploads);
     spmmi_free(f);
 }
 
-/* Device memory of @p count elements, in whole words of 16 bytes, which kernels copy, filled from
- * @p host unless that is NULL; NULL after a failure. */
+/* Device memory of @p count elements, in whole words of 16 bytes, which kernels copy. */
 static void *upload(strips_t *f, const void *host, int64_t count, size_t size,
                     spmm_status_t *status)
 {
     const size_t bytes = (size_t)count * size; /* of an array that the host holds */
-    const size_t words = (bytes + 15) / 16 * 16;
-    void        *device;
 
-    if (*status != SPMM_OK) {
-        return NULL;
-    }
-    *status = f->device->ops->alloc_cached(f->device, words, &device);
-    if (*status != SPMM_OK) {
-        return NULL;
-    }
-    f->upload[f->n_uploads++] = device;
-    f->device_bytes += words;
-    *status = host == NULL ? SPMM_OK : f->device->ops->stage(f->device, device, host, bytes);
-    return device;
+    return spmmi_upload(&f->uploads, host, bytes, (16 - bytes % 16) % 16, status);
 }
 
 /* Sums of the pieces of split rows, and zeros to count those that are done in. */
@@ -148,7 +130,7 @@ static spmm_status_t make_room(strips_t *f, const spmm_strips_t *host, int64_t n
                                  "counts of pieces");
     }
     f->args.n_slices = (int32_t)slices;
-    f->args.partial  = upload(f, NULL, (int64_t)bytes, 1, &status);
+    f->args.partial  = spmmi_upload_room(&f->uploads, (bytes + 15) / 16 * 16, &status);
     f->args.arrived  = upload(f, zeros, host->n_splits * slices, sizeof *zeros, &status);
     spmmi_free(zeros);
     return status;
@@ -192,8 +174,9 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
         spmmi_strips_free(&host);
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "an engine of strips");
     }
-    f->device = device;
-    status    = upload_all(f, block, &host);
+    f->device         = device;
+    f->uploads.device = device;
+    status            = upload_all(f, block, &host);
     if (status == SPMM_OK) {
         status = make_room(f, &host, problem->n);
     }
@@ -243,7 +226,7 @@ static void bytes(const void *format, size_t *host, size_t *device)
     const strips_t *f = format;
 
     *host   = sizeof *f;
-    *device = f->device_bytes;
+    *device = f->uploads.bytes;
 }
 #endif
 

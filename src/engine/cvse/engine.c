@@ -161,7 +161,7 @@ static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, vo
 static void *put_new(cvse_t *f, const void *host, size_t size, int blank, spmm_status_t *status)
 {
     const size_t blocks = (size_t)f->format.n_blocks + (size_t)f->tasks.n_tasks;
-    void        *to     = spmmi_tc_take(&f->base, blocks * size, status);
+    void        *to     = spmmi_upload_room(&f->base.uploads, blocks * size, status);
 
     if (*status == SPMM_OK) {
         *status = put(f, host, size, blank, to);
@@ -177,6 +177,7 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const spmm_cvse_arrays_t *a  = &f->arrays;
     spmm_cvse_arrays_t       *to = &f->device_arrays;
     const spmm_cvse_tasks_t  *t  = &f->tasks;
+    spmm_uploads_t           *up = &base->uploads;
     const size_t  blocks = (size_t)f->format.n_blocks, list = SPMM_CVSE_BLOCK * sizeof *a->col;
     const size_t  bits    = (size_t)a->height * sizeof *a->bits;
     const size_t  windows = (size_t)a->n_windows + 1;
@@ -187,9 +188,9 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     to->col        = put_new(f, a->col, list, NO_COLUMNS, &status);
     to->values     = put_new(f, a->values, block_bytes(f), NO_VALUES, &status);
     to->bits       = f->dealt != NULL ? put_new(f, a->bits, bits, 0, &status)
-                                      : spmmi_tc_upload(base, a->bits, blocks * bits, 0, &status);
-    to->window_ptr = spmmi_tc_upload(base, a->window_ptr, windows * sizeof(int32_t), 0, &status);
-    task = spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &status);
+                                      : spmmi_upload(up, a->bits, blocks * bits, 0, &status);
+    to->window_ptr = SPMM_UPLOAD(up, a->window_ptr, windows, &status);
+    task           = SPMM_UPLOAD(up, t->task, t->n_tasks, &status);
     spmmi_tc_let_go(base, offsetof(cvse_t, format.col), to->col, blocks * list, SPMM_TC_GONE,
                     &status);
     spmmi_tc_let_go(base, offsetof(cvse_t, format.values), to->values, blocks * block_bytes(f),

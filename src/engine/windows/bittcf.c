@@ -294,8 +294,8 @@ static const int32_t *upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_a
             col[k] = last;
         }
     }
-    device =
-        spmmi_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, status);
+    device = spmmi_upload(&base->uploads, col, (size_t)n * size,
+                          SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, status);
     spmmi_free(col);
     spmmi_tc_let_go(base, offsetof(bittcf_t, format.col), device, (size_t)n * size, SPMM_TC_GONE,
                     status);
@@ -314,12 +314,11 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
 
     *to      = *a;
     to->col  = upload_columns(base, a, f->format.n_blocks, &status);
-    to->bits = spmmi_tc_upload(base, a->bits, blocks * bits, SPMM_TC_PAD * bits, &status);
-    to->window_ptr =
-        spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * index, 0, &status);
-    to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
-    to->values    = spmmi_tc_upload_values(base, offsetof(bittcf_t, format.values),
-                                           nnz * spmm_type_size(a->type), SPMM_TC_BLANK, &status);
+    to->bits = spmmi_upload(&base->uploads, a->bits, blocks * bits, SPMM_TC_PAD * bits, &status);
+    to->window_ptr = SPMM_UPLOAD(&base->uploads, a->window_ptr, (int64_t)a->n_windows + 1, &status);
+    to->value_ptr  = SPMM_UPLOAD(&base->uploads, a->value_ptr, blocks + 1, &status);
+    to->values     = spmmi_tc_upload_values(base, offsetof(bittcf_t, format.values),
+                                            nnz * spmm_type_size(a->type), SPMM_TC_BLANK, &status);
     spmmi_tc_let_go(base, offsetof(bittcf_t, format.bits), to->bits, blocks * bits, SPMM_TC_BACK,
                     &status);
     spmmi_tc_let_go(base, offsetof(bittcf_t, format.value_ptr), to->value_ptr, (blocks + 1) * index,

@@ -83,11 +83,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const size_t              packed = (size_t)a->size_ptr[blocks] * SPMM_HRPB_UNIT;
     spmm_status_t             status = SPMM_OK;
 
-    *to     = *a;
-    to->col = spmmi_tc_upload(base, a->col, blocks * SPMM_HRPB_BLOCK * index, 0, &status);
-    to->block_ptr =
-        spmmi_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * index, 0, &status);
-    to->size_ptr = spmmi_tc_upload(base, a->size_ptr, (blocks + 1) * index, 0, &status);
+    *to           = *a;
+    to->col       = SPMM_UPLOAD(&base->uploads, a->col, blocks * SPMM_HRPB_BLOCK, &status);
+    to->block_ptr = SPMM_UPLOAD(&base->uploads, a->block_ptr, (int64_t)a->n_panels + 1, &status);
+    to->size_ptr  = SPMM_UPLOAD(&base->uploads, a->size_ptr, blocks + 1, &status);
     to->packed = spmmi_tc_upload_values(base, offsetof(hrpb_t, format.packed), packed, SPMM_TC_BACK,
                                         &status);
     spmmi_tc_let_go(base, offsetof(hrpb_t, format.col), to->col, blocks * SPMM_HRPB_BLOCK * index,

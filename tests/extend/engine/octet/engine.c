@@ -40,10 +40,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     spmm_status_t              status = SPMM_OK;
 
     *to           = *a;
-    to->block_ptr = spmmi_tc_upload(base, a->block_ptr, (windows + 1) * index, 0, &status);
-    to->col       = spmmi_tc_upload(base, a->col, blocks * SPMM_OCTET_COLS * index, 0, &status);
-    to->bits      = spmmi_tc_upload(base, a->bits, blocks * sizeof *a->bits, 0, &status);
-    to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
+    to->block_ptr = SPMM_UPLOAD(&base->uploads, a->block_ptr, windows + 1, &status);
+    to->col       = SPMM_UPLOAD(&base->uploads, a->col, blocks * SPMM_OCTET_COLS, &status);
+    to->bits      = SPMM_UPLOAD(&base->uploads, a->bits, blocks, &status);
+    to->value_ptr = SPMM_UPLOAD(&base->uploads, a->value_ptr, blocks + 1, &status);
     to->values    = spmmi_tc_upload_values(base, offsetof(octet_t, format.values),
                                            nnz * sizeof(double), SPMM_TC_BLANK, &status);
     spmmi_tc_let_go(base, offsetof(octet_t, format.col), to->col, blocks * SPMM_OCTET_COLS * index,
