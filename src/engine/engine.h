@@ -85,6 +85,7 @@ typedef struct {
 
 typedef struct spmm_engine_ops {
     spmm_engine_facts_t facts;
+    const void         *kind; /**< what engines that share build() differ by */
 
     /** Load its kernels on @p device, a GPU, so that no product has to; NULL: it has none there, or
      *  another engine of its folder loads them. */
@@ -113,8 +114,9 @@ typedef struct spmm_engine_ops {
 
     /** Convert @p block into the engine's format, owned by *format; the block is borrowed during
      *  the call.  Local, waits for its own work. */
-    spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format);
+    spmm_status_t (*build)(const struct spmm_engine_ops *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format);
 
     /** New values, same pattern: refills what build() laid out; done when it returns.  NULL: values
      *  stand where places() says, in the order of the block; spmmi_engine_refill() writes them.

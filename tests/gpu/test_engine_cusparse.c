@@ -64,7 +64,8 @@ static void test_beside(void **state)
             problem.variant = k / 3;
             problem.n       = n[k % 3];
             problem.ab_type = problem.c_type = types[t];
-            spmm_assert_ok(spmmi_engine_cusparse.build(&block, &problem, &device, &format));
+            spmm_assert_ok(spmmi_engine_cusparse.build(&spmmi_engine_cusparse, &block, &problem,
+                                                       &device, &format));
             for (int extra = 0; extra < 4; extra++) {
                 product_t p = {.block = &block, .problem = problem, .alpha = 1.5};
 

@@ -131,7 +131,7 @@ static spmm_status_t time_engine(run_t *r, const char *name, const spmm_csr_t *b
     }
     status = spmmi_pattern_scan(r->o.device->env, block, &pattern);
     if (status == SPMM_OK) {
-        status = engine->build(block, &problem, r->o.device, &format);
+        status = engine->build(engine, block, &problem, r->o.device, &format);
     }
     if (status == SPMM_OK) {
         status = bench_operands_measure(&r->o, engine, format, iterations, seconds, error);

@@ -50,13 +50,13 @@ static spmm_tc_limits_t limits_made(const spmm_tc_engine_t *base, int32_t blocks
 }
 
 spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                 const spmm_windows_t *tall, spmm_bcsr_variant_t variant)
+                                 spmm_bcsr_variant_t variant)
 {
     bcsr_t     *f   = (bcsr_t *)base;
     spmm_env_t *env = base->device->env;
 
-    SPMM_TRY(spmmi_bcsr_create(env, block, tall, variant.rows, variant.sp24, base->device->threads,
-                               &f->format));
+    SPMM_TRY(spmmi_bcsr_create(env, block, spmmi_pattern_windows(base->problem.pattern),
+                               variant.rows, variant.sp24, base->device->threads, &f->format));
     if (base->device->kind == SPMM_DEVICE_CPU) {
         SPMM_TRY(spmmi_bcsr_fill(env, &f->format, block->values, base->device->threads));
     }
@@ -70,7 +70,7 @@ spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block
 
 /* Facts of the pattern, or counted here where there are none. */
 static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                  const spmm_windows_t *tall, const bcsr_kind_t *kind)
+                                  const bcsr_kind_t *kind)
 {
     const spmm_bcsr_facts_t *known = spmmi_bcsr_facts(f->problem.pattern);
     spmm_bcsr_facts_t        counted[SPMM_BCSR_PANELS];
@@ -78,7 +78,8 @@ static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *b
     int                      n;
 
     if (known->steps == 0) {
-        spmmi_bcsr_measure(tall, block->n_rows, f->device->threads, counted);
+        spmmi_bcsr_measure(spmmi_pattern_windows(f->problem.pattern), block->n_rows,
+                           f->device->threads, counted);
     }
     n = spmmi_bcsr_best(known->steps > 0 ? known : counted, block->n_rows, f->problem.n,
                         f->device->n_sm, kind->kernel, kind->sp24, list);
@@ -87,23 +88,13 @@ static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *b
 
 static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    const bcsr_kind_t    *kind    = (const bcsr_kind_t *)f->kind;
-    spmm_bcsr_variant_t   variant = {.rows = 8, .slice = 64, .sp24 = kind->sp24}; /* on CPUs */
-    spmm_windows_t        own     = {0};
-    const spmm_windows_t *tall    = spmmi_pattern_windows(f->problem.pattern);
-    spmm_status_t         status;
+    const bcsr_kind_t  *kind    = (const bcsr_kind_t *)f->kind;
+    spmm_bcsr_variant_t variant = {.rows = 8, .slice = 64, .sp24 = kind->sp24}; /* on CPUs */
 
-    if (tall == NULL) {
-        SPMM_TRY(spmmi_windows_create(f->device->env, block, SPMM_WINDOWS_TALL, f->device->threads,
-                                      &own));
-        tall = &own;
-    }
     if (f->device->kind != SPMM_DEVICE_CPU) {
-        variant = choose(f, block, tall, kind);
+        variant = choose(f, block, kind);
     }
-    status = spmmi_bcsr_lay_out(f, block, tall, variant);
-    spmmi_windows_free(&own);
-    return status;
+    return spmmi_bcsr_lay_out(f, block, variant);
 }
 
 /* The values have their place: nothing is allocated, so nothing fails. */
@@ -257,26 +248,12 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
             KIND(kind_name, two_of_four, SPMM_BCSR_BY_ROWS),                                       \
             KIND(kind_name, two_of_four, SPMM_BCSR_KERNELS)                                        \
     }
+static const bcsr_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr", false),
+                                                            KINDS("bcsr-sp24", true)};
 
 const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel)
 {
-    static const bcsr_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr", false),
-                                                                KINDS("bcsr-sp24", true)};
-
     return &kinds[sp24][kernel].tc;
-}
-
-static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(spmmi_bcsr_kind(false, SPMM_BCSR_KERNELS), block, problem, device,
-                          format);
-}
-
-static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(spmmi_bcsr_kind(true, SPMM_BCSR_KERNELS), block, problem, device, format);
 }
 
 static int variants_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -311,19 +288,20 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
            (double)spmm_type_size(problem->ab_type);
 }
 
-#define ENGINE(engine_name, text, short_name, cost_of, preload_of)                                 \
+#define ENGINE(engine_name, text, two_of_four, variants_of_it, cost_of, preload_of)                \
     {                                                                                              \
         .facts.name = (engine_name), .facts.description = (text), .facts.few_entries = true,       \
-        .facts.pattern = &spmmi_bcsr_pattern_facts, .preload = (preload_of),                       \
-        .supports = spmmi_tc_supports_half, .cost = (cost_of), .variants = variants_##short_name,  \
-        .least_bytes = least_bytes, .build = build_##short_name, .refill = spmmi_tc_refill,        \
+        .facts.pattern = &spmmi_bcsr_pattern_facts,                                                \
+        .kind = &kinds[two_of_four][SPMM_BCSR_KERNELS].tc, .preload = (preload_of),                \
+        .supports = spmmi_tc_supports_half, .cost = (cost_of), .variants = (variants_of_it),       \
+        .least_bytes = least_bytes, .build = spmmi_tc_build, .refill = spmmi_tc_refill,            \
         .execute = spmmi_tc_execute, .describe = describe, .bytes = spmmi_tc_bytes,                \
         .destroy = spmmi_tc_destroy                                                                \
     }
 
 const spmm_engine_ops_t spmmi_engine_bcsr =
     ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
-           bcsr, spmmi_bcsr_cost, SPMM_TC_ON_CUDA(preload));
+           false, variants_bcsr, spmmi_bcsr_cost, SPMM_TC_ON_CUDA(preload));
 const spmm_engine_ops_t spmmi_engine_bcsr_sp24 = ENGINE(
     "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
-    sp24, spmmi_bcsr_cost_sp24, NULL);
+    true, variants_sp24, spmmi_bcsr_cost_sp24, NULL);

@@ -61,10 +61,9 @@ int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, i
  *  benchmarks, by one kernel alone. */
 const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel);
 
-/** Their create() with the variant given.
- *  @param[in] tall  as in spmmi_bcsr_create() */
+/** Their create() with the variant given. */
 spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                 const spmm_windows_t *tall, spmm_bcsr_variant_t variant);
+                                 spmm_bcsr_variant_t variant);
 
 /** Steps from which on a panel is cut, of @p steps in all. */
 int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int64_t steps);

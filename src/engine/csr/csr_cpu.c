@@ -224,12 +224,14 @@ static void destroy(void *format)
     }
 }
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
+static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format)
 {
     spmm_csr_cpu_t *f;
     spmm_status_t   status;
 
+    (void)engine;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }

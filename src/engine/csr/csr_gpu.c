@@ -212,12 +212,14 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
 }
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
+static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format)
 {
     csr_gpu_t    *f;
     spmm_status_t status;
 
+    (void)engine;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }

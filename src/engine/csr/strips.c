@@ -159,14 +159,16 @@ static spmm_status_t upload_all(strips_t *f, const spmm_csr_t *block, const spmm
     return status;
 }
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
+static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format)
 {
     strips_t     *f;
     spmm_strips_t host;
     const int64_t size = (int64_t)spmm_type_size(block->type);
     spmm_status_t status;
 
+    (void)engine;
     SPMM_TRY(spmmi_strips_create(device->env, block,
                                  spmmi_strips_rows(block->n_rows, problem->n, size, device->n_sm),
                                  device->threads, &host));

@@ -112,12 +112,14 @@ static void share_arrays(spmm_cusparse_t *f, const spmm_cusparse_t *of)
     f->common->users++;
 }
 
-spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                   const spmm_device_t *device, void **format)
+spmm_status_t spmmi_cusparse_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                   const spmm_problem_t *problem, const spmm_device_t *device,
+                                   void **format)
 {
     spmm_status_t    status = spmmi_cuda_use(device);
     spmm_cusparse_t *f;
 
+    (void)engine;
     if (status != SPMM_OK) {
         return status;
     }

@@ -50,30 +50,20 @@ static int32_t slab_rows(const spmm_device_t *device, int32_t n_cols)
 }
 
 /* Decoding on CPUs does not get faster with taller windows. */
-static spmm_status_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                    spmm_cvse_variant_t *variant)
+static spmm_cvse_variant_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
-    const spmm_problem_t *p = &base->problem;
-    spmm_cvse_variant_t   list[SPMM_CVSE_VARIANTS];
-    spmm_tc_facts_t       facts;
-    int64_t               used_cols;
+    const spmm_problem_t *p       = &base->problem;
+    spmm_cvse_variant_t   variant = {.height = 8}, list[SPMM_CVSE_VARIANTS];
     int                   n;
 
-    *variant = (spmm_cvse_variant_t){.height = 8};
     if (base->device->kind == SPMM_DEVICE_CPU ||
         (p->variant >= SPMM_CVSE_VARIANTS &&
-         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_VARIANTS, variant))) {
-        return SPMM_OK;
+         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_VARIANTS, &variant))) {
+        return variant;
     }
-    if (p->pattern != NULL) {
-        facts = p->pattern->tc;
-    } else {
-        SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
-    }
-    n = spmmi_cvse_variants(&facts, block->n_rows, slab_rows(base->device, block->n_cols), p->n,
-                            base->device->n_sm, list);
-    *variant = list[p->variant < n ? p->variant : 0];
-    return SPMM_OK;
+    n = spmmi_cvse_variants(&p->pattern->tc, block->n_rows, slab_rows(base->device, block->n_cols),
+                            p->n, base->device->n_sm, list);
+    return list[p->variant < n ? p->variant : 0];
 }
 
 static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
@@ -81,7 +71,7 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     cvse_t     *f   = (cvse_t *)base;
     spmm_env_t *env = base->device->env;
 
-    SPMM_TRY(choose_variant(base, block, &f->variant));
+    f->variant = choose_variant(base, block);
     SPMM_TRY(spmmi_cvse_create(env, block, spmmi_pattern_windows(base->problem.pattern),
                                f->variant.height, base->device->threads, &f->format));
     f->arrays = spmmi_cvse_arrays(&f->format);
@@ -256,12 +246,6 @@ static const spmm_tc_kind_t kind = {
     .upload_values = upload_values,
     .launch        = SPMM_TC_ON_CUDA(launch),
 };
-
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&kind, block, problem, device, format);
-}
 
 /* The same places in the order on the device. */
 static spmm_status_t deal_places(const cvse_t *f, size_t size, int32_t **from)
@@ -438,7 +422,8 @@ const spmm_engine_ops_t spmmi_engine_cvse = {
     .supports          = spmmi_tc_supports_half,
     .cost              = cost,
     .variants          = variants,
-    .build             = build,
+    .kind              = &kind,
+    .build             = spmmi_tc_build,
     .refill            = spmmi_tc_refill,
     .places            = places,
     .execute           = spmmi_tc_execute,

@@ -664,12 +664,14 @@ static spmm_status_t fill(spmm_dense_t *f, const spmm_csr_t *block)
     return f->nnz > 0 ? dense_tune(f) : SPMM_OK;
 }
 
-spmm_status_t spmmi_dense_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format)
+spmm_status_t spmmi_dense_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                const spmm_problem_t *problem, const spmm_device_t *device,
+                                void **format)
 {
     spmm_status_t status;
     spmm_dense_t *f;
 
+    (void)engine;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "engine dense");
     }

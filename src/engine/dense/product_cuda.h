@@ -89,8 +89,9 @@ typedef struct {
 enum { SPMM_DENSE_ALGORITHMS = 4 }; /**< of cuBLASLt's list, that are measured */
 
 /* The operations of the engine. */
-spmm_status_t spmmi_dense_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format);
+spmm_status_t spmmi_dense_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                const spmm_problem_t *problem, const spmm_device_t *device,
+                                void **format);
 spmm_status_t spmmi_dense_refill(void *format, const void *values);
 spmm_status_t spmmi_dense_where(const void *format, void **values, int64_t *count, int32_t **from);
 spmm_status_t spmmi_dense_execute(void *format, const spmm_operands_t *x);

@@ -403,7 +403,7 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
         settled->picked  = picked;
         t.problem.layout = picked->layout;
         t.problem.c_type = picked->c_type;
-        return picked->engine->build(block, &t.problem, device, &settled->format);
+        return picked->engine->build(picked->engine, block, &t.problem, device, &settled->format);
     }
     spmmi_tuning_sort(&t, candidates, n);
     t.executes = spmmi_executes_to_come(choice->executes);

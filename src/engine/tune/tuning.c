@@ -76,7 +76,7 @@ spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, in
                          : t->lender != NULL        ? t->lender
                          : t->best == c             ? t->format
                                                     : NULL;
-    status             = c->engine->build(t->block, &t->problem, t->device, format);
+    status             = c->engine->build(c->engine, t->block, &t->problem, t->device, format);
     t->problem.variant = 0;
     t->problem.sibling = NULL;
     *seconds           = fmax(0.0, spmmi_now() - start - load); /* as others may take */

@@ -232,42 +232,16 @@ typedef struct {
     spmm_bittcf_arrays_t device_arrays; /**< the copy */
 } bittcf_t;
 
-static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                  int32_t *tiles)
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
-    spmm_tc_facts_t facts;
-    int64_t         used_cols;
+    const spmm_pattern_t *pattern = base->problem.pattern;
+    const int32_t tiles = base->device->kind == SPMM_DEVICE_CPU ? 1 : bittcf_tiles(&pattern->tc);
+    bittcf_t     *f     = (bittcf_t *)base;
 
-    *tiles = 1;
-    if (base->device->kind == SPMM_DEVICE_CPU) {
-        return SPMM_OK;
-    }
-    if (base->problem.pattern != NULL) {
-        facts = base->problem.pattern->tc;
-    } else {
-        SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
-    }
-    *tiles = bittcf_tiles(&facts);
-    return SPMM_OK;
-}
-
-spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, int32_t tiles)
-{
-    bittcf_t *f = (bittcf_t *)base;
-
-    SPMM_TRY(spmmi_bittcf_create(base->device->env, block,
-                                 spmmi_pattern_windows(base->problem.pattern), tiles,
+    SPMM_TRY(spmmi_bittcf_create(base->device->env, block, spmmi_pattern_windows(pattern), tiles,
                                  base->device->threads, &f->format));
     f->arrays = spmmi_bittcf_arrays(&f->format);
     return SPMM_OK;
-}
-
-static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
-{
-    int32_t tiles;
-
-    SPMM_TRY(choose_tiles(base, block, &tiles));
-    return spmmi_bittcf_fill(base, block, tiles);
 }
 
 /* Kernels load a row of B for every place of a block, so that no load depends on a comparison: a
@@ -340,7 +314,7 @@ static spmm_status_t preload(const spmm_device_t *device)
 }
 #endif
 
-const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
+static const spmm_tc_kind_t kind = {
     .name   = "bittcf",
     .kernel = "the kernel bittcf_mm",
     .size   = sizeof(bittcf_t),
@@ -355,12 +329,6 @@ const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
     .upload = upload,
     .launch = SPMM_TC_ON_CUDA(launch),
 };
-
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&spmmi_tc_kind_bittcf, block, problem, device, format);
-}
 
 /* The kernels take column-major blocks, the product on CPUs does not. */
 static bool reads_columns(const spmm_problem_t *problem, const spmm_device_t *device)
@@ -430,9 +398,9 @@ static const spmm_pattern_facts_t pattern_facts = {.describe = describe_pattern}
     {                                                                                              \
         .facts.name = (engine_name), .facts.description = (text), .facts.few_entries = true,       \
         .facts.stores_columns = true, .facts.follows = true, .facts.pattern = &pattern_facts,      \
-        .preload = (preload_of), .supports = (supports_of), .cost = cost, .build = build,          \
-        .refill = spmmi_tc_refill, .execute = spmmi_tc_execute, .describe = spmmi_tc_describe,     \
-        .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                                       \
+        .preload = (preload_of), .supports = (supports_of), .cost = cost, .kind = &kind,           \
+        .build = spmmi_tc_build, .refill = spmmi_tc_refill, .execute = spmmi_tc_execute,           \
+        .describe = spmmi_tc_describe, .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy        \
     }
 
 const spmm_engine_ops_t spmmi_engine_bittcf =

@@ -246,13 +246,16 @@ static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
+spmm_status_t spmmi_tc_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
                              const spmm_problem_t *problem, const spmm_device_t *device,
                              void **format)
 {
-    spmm_tc_engine_t *f = spmmi_alloc_zero(1, kind->size);
-    size_t            host, held;
-    spmm_status_t     status;
+    const spmm_tc_kind_t *kind = engine->kind;
+    spmm_tc_engine_t     *f    = spmmi_alloc_zero(1, kind->size);
+    const bool            gpu  = device->kind != SPMM_DEVICE_CPU;
+    spmm_pattern_t        own  = {.n_rows = 0};
+    size_t                host, held;
+    spmm_status_t         status;
 
     if (f == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, kind->size, "a tensor-core engine");
@@ -262,10 +265,15 @@ spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block
     f->uploads.device = device;
     f->problem        = *problem;
     status            = spmmi_tc_copy_row_map(device->env, block, &f->row_map);
+    if (status == SPMM_OK && gpu && spmmi_pattern_windows(problem->pattern) == NULL) {
+        status             = spmmi_pattern_measure(device->env, block, &own);
+        f->problem.pattern = &own;
+    }
     if (status == SPMM_OK) {
         status = kind->create(f, block);
     }
-    if (status == SPMM_OK && device->kind != SPMM_DEVICE_CPU) {
+    spmmi_pattern_free(&own);
+    if (status == SPMM_OK && gpu) {
         status = upload(f, block->n_rows);
     }
     if (status != SPMM_OK) {

@@ -37,7 +37,7 @@ typedef struct {
     /** Waves of warps that as many windows make, where limits() goes by them; else NULL. */
     double (*waves)(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows);
 
-    /** Convert the block for f->problem. */
+    /** Convert the block for f->problem, whose pattern has facts and windows on GPUs. */
     spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
     void (*free)(void *format);
     void (*refill)(void *format, const void *values, int threads);
@@ -89,11 +89,10 @@ struct spmm_tc_engine {
     spmm_tc_let_go_t values; /**< of spmmi_tc_upload_values() */
 };
 
-/** build() of an engine of this kind. */
-spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
+/** Functions of an engine whose kind is a spmm_tc_kind_t. */
+spmm_status_t spmmi_tc_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
                              const spmm_problem_t *problem, const spmm_device_t *device,
                              void **format);
-/** The rest of spmm_engine_ops_t. */
 spmm_status_t spmmi_tc_refill(void *format, const void *values);
 spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x);
 void          spmmi_tc_bytes(const void *format, size_t *host, size_t *device);

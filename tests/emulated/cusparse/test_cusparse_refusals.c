@@ -47,7 +47,7 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
 {
     *format = NULL;
     spmmi_error_clear(&spmm_test_env.err);
-    return spmmi_engine_cusparse.build(block, problem, &device, format);
+    return spmmi_engine_cusparse.build(&spmmi_engine_cusparse, block, problem, &device, format);
 }
 
 /* A format multiplies, also blocks that begin anywhere. */
@@ -131,8 +131,9 @@ static void test_algorithms(void **state)
     }
 }
 
-static spmm_status_t other_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                 const spmm_device_t *on, void **format)
+static spmm_status_t other_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                 const spmm_problem_t *problem, const spmm_device_t *on,
+                                 void **format)
 {
     *format = &device;
     return SPMM_OK;

@@ -21,12 +21,16 @@ typedef struct {
     int engine, variant;
 } fake_format_t;
 
-static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **format)
+static spmm_status_t fake_build(const spmm_engine_ops_t *engine, const spmm_csr_t *csr,
+                                const spmm_problem_t *problem, const spmm_device_t *on,
+                                void **format)
 {
+    const int      k       = (int)((const fake_engine_t *)engine->kind - fakes);
+    const int      variant = k == BASELINE ? 0 : problem->variant; /* its first is numbered 1 */
     fake_format_t *mine;
 
-    const int variant = k == BASELINE ? 0 : problem->variant; /* its first is numbered 1 */
-
+    assert_ptr_equal(csr, &fake_block);
+    assert_ptr_equal(on, &device);
     fakes[k].builds++;
     assert_in_range(variant, 0, fakes[k].more_variants);
     if (variant > 0 && fakes[k].variant_s[variant] == 0.0) {
@@ -89,13 +93,6 @@ void fake_destroy(void *format)
 }
 
 #define FAKE(k)                                                                                    \
-    static spmm_status_t build_##k(const spmm_csr_t *csr, const spmm_problem_t *problem,           \
-                                   const spmm_device_t *on, void **format)                         \
-    {                                                                                              \
-        assert_ptr_equal(csr, &fake_block);                                                        \
-        assert_ptr_equal(on, &device);                                                             \
-        return fake_build(k, problem, format);                                                     \
-    }                                                                                              \
     static int variants_##k(const spmm_pattern_t *pattern, const spmm_problem_t *problem,          \
                             const spmm_device_t *on)                                               \
     {                                                                                              \
@@ -120,7 +117,8 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
         .facts.name = (title), .facts.baseline = (k) == BASELINE,                                  \
         .facts.always_tried = (k) == ALWAYS, .facts.load_s = (k) == 0 ? &fake_load_s : NULL,       \
         .least_bytes = (k) == 3 ? least_bytes : NULL, .variants = variants_##k,                    \
-        .build = build_##k, .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy  \
+        .build = fake_build, .kind = &fakes[k], .execute = fake_execute, .bytes = fake_bytes,      \
+        .destroy = fake_destroy                                                                    \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),

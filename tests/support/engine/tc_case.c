@@ -19,7 +19,7 @@ void tc_case_check(const tc_case_t *t, product_t *p)
 {
     void *format;
 
-    spmm_assert_ok(t->engine->build(p->block, &p->problem, t->device, &format));
+    spmm_assert_ok(t->engine->build(t->engine, p->block, &p->problem, t->device, &format));
     run_product(t->engine, t->device, format, p);
     check_product(p);
     t->engine->destroy(format);
@@ -96,7 +96,7 @@ static void check_width(const tc_case_t *t, const spmm_csr_t *block, int w, int 
     size_t               host = 0, on_device = 0;
     void                *format;
 
-    spmm_assert_ok(t->engine->build(block, &problem, t->device, &format));
+    spmm_assert_ok(t->engine->build(t->engine, block, &problem, t->device, &format));
     t->engine->bytes(format, &host, &on_device);
     assert_true((t->device->kind == SPMM_DEVICE_CPU ? host : on_device) >=
                 (size_t)spmmi_csr_nnz(block) * spmm_type_size(block->type));

@@ -193,7 +193,7 @@ static void test_columns_apart(void **state)
         void                *format;
 
         make_block(61, 1023, MIXED, types[t], false, &block);
-        spmm_assert_ok(engine->build(&block, &problem, &device, &format));
+        spmm_assert_ok(engine->build(engine, &block, &problem, &device, &format));
         for (int extra = 0; extra < 3; extra++) {
             product_t p = {.block = &block, .problem = problem, .alpha = 1.5, .beta = -0.5};
 
@@ -274,7 +274,7 @@ static void test_borrowed_block(void **state)
 
     assert_true(engine->facts.borrows);
     format_case_random(40, 30, 0.2, SPMM_R_64F, false, 3, &block);
-    spmm_assert_ok(engine->build(&block, &problem, &device, &format));
+    spmm_assert_ok(engine->build(engine, &block, &problem, &device, &format));
     spmm_assert_ok(engine->places(format, &values, &count, &from));
     assert_ptr_equal(values, block.values);
     engine->destroy(format);

@@ -79,12 +79,6 @@ static const spmm_tc_kind_t kind = {
     .launch = SPMM_TC_ON_CUDA(launch),
 };
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&kind, block, problem, device, format);
-}
-
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
     return spmmi_tc_supports(problem, device, SPMM_R_64F, why);
@@ -116,7 +110,8 @@ const spmm_engine_ops_t spmmi_engine_octet = {
     .preload           = SPMM_TC_ON_CUDA(preload),
     .supports          = supports,
     .cost              = cost,
-    .build             = build,
+    .kind              = &kind,
+    .build             = spmmi_tc_build,
     .refill            = spmmi_tc_refill,
     .execute           = spmmi_tc_execute,
     .describe          = spmmi_tc_describe,
