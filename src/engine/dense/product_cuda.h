@@ -11,6 +11,7 @@
 #include "device/device_cuda.h"
 #include "engine/dense/args.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 
 /* The functions of cuBLASLt that the engine calls.  The library is loaded when a block is first
  * built: it takes 50 to 300 ms and 150 MB of host memory, which most programs never need. */
@@ -78,7 +79,8 @@ typedef struct {
     void                *sum;     /**< [n_rows x problem.n] of the accumulator's type */
     void                *marks;   /**< spmm_dense_marks_t.of; NULL: all of C is looked through */
     void                *work;
-    size_t               work_bytes, device_bytes;
+    size_t               work_bytes;
+    spmm_uploads_t       uploads;                   /**< all arrays but work */
     uint32_t             number;                    /**< of the last product */
     spmm_dense_call_t    planned[SPMM_DENSE_GOALS]; /**< the planned n, tight and aligned */
     spmm_dense_call_t    other[SPMM_DENSE_GOALS];   /**< the last one of another kind */
