@@ -35,7 +35,7 @@ typedef struct {
 } spmm_until_t;
 
 /** How the first kernel of a product follows what is in front of it in its stream.  Engines that do
- *  not say that they follow() know the first way alone. */
+ *  not say that they follow know the first way alone. */
 typedef enum {
     SPMM_FOLLOWS_LAST, /**< when the last kernel has ended; launched early where it waits itself */
     /** Beside the last kernel, which began when all in front of it had ended, says when the next
@@ -58,9 +58,9 @@ typedef struct {
     void         *C;
     int64_t       ldc;
     spmm_stream_t stream;
-    /** When B is there, for an engine that waits() itself. */
+    /** When B is there, for an engine whose product waits itself. */
     spmm_until_t   until;
-    spmm_follows_t follows; /**< LAST where the engine does not follow() */
+    spmm_follows_t follows; /**< LAST where the engine does not follow */
 } spmm_operands_t;
 
 #endif /* SPMM_OPERANDS_H */

@@ -44,7 +44,7 @@ static void build(dist_base_t *base, spmm_csr_t *csr, void **format)
                                     .layout  = SPMM_LAYOUT_ROW,
                                     .n       = base->c->n};
 
-    dist_must(b, base->cusparse->build(csr, &problem, &b->ctx->device, format),
+    dist_must(b, base->cusparse->build(base->cusparse, csr, &problem, &b->ctx->device, format),
               "cuSPARSE of a baseline");
     spmmi_csr_free(csr);
 }

@@ -109,7 +109,7 @@ static spmm_status_t compare(bench_t *b, const spmm_csr_t *A, const int32_t *row
     double               ours = 0, theirs = 0, ratio, error = 0;
 
     b->device.threads = b->device.n_sm = threads;
-    SPMM_TRY(p.engine->build(A, &problem, &b->device, &p.format));
+    SPMM_TRY(p.engine->build(p.engine, A, &problem, &b->device, &p.format));
     memset(x->C, 0xff, (size_t)(A->n_rows * x->n) * spmm_type_size(A->type)); /* NaN */
     multiply(&p, false);
     error = bench_block_error(A, x->n, x->B, x->C);

@@ -10,6 +10,7 @@
  *  the predicted time.  All engines take part in a build with CUDA.  --rates: of another device,
  *  bytes/s of a copy and of random rows out of each working set of spmmi_gather_sets.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +80,10 @@ static void print_engine(const request_t *r, const char *name, const spmm_engine
                          const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     spmm_cost_term_t terms[SPMM_COST_TERMS];
-    const int        n = engine->terms != NULL ? engine->terms(pattern, problem, &gpu, terms) : 0;
+    const int        n = engine->cost(pattern, problem, &gpu, terms);
 
-    for (int k = 0; k < n; k++) {
-        (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->name,
+    for (int k = 0; k < n && isfinite(terms[k].seconds); k++) {
+        (void)printf("%s\t%s\t%lld\t%s\t%s\t%.4g\t%.6e\n", name, engine->facts.name,
                      (long long)problem->n, r->compute_name, terms[k].name, terms[k].constant,
                      terms[k].seconds);
     }
@@ -107,12 +108,10 @@ static void print(const request_t *r, const char *name, const spmm_pattern_t *pa
         spmmi_engine_consider(pattern, &problem, &gpu, candidates);
         for (int e = 0; e < spmmi_n_engines; e++) {
             const spmm_engine_ops_t *engine = spmmi_engines[e];
+            const bool               strips = strcmp(engine->facts.name, "strips") == 0;
             /* Builds without CUDA say no for these, but know their models. */
-            const bool known =
-                strcmp(engine->name, "cusparse") == 0 ||
-                (r->layout == SPMM_LAYOUT_COL && strcmp(engine->name, "strips") == 0) ||
-                (r->layout == SPMM_LAYOUT_ROW &&
-                 (strcmp(engine->name, "csr-gpu") == 0 || strcmp(engine->name, "dense") == 0));
+            const bool known = engine->facts.lacks != NULL &&
+                               (engine->facts.baseline || strips == (r->layout == SPMM_LAYOUT_COL));
 
             if (candidates[e].usable || known) {
                 print_engine(r, name, engine, pattern, &problem);

@@ -235,7 +235,7 @@ static size_t side_bytes(const spmm_attention_side_t *side)
 {
     return side->base == NULL
                ? 0
-               : side->local.device_bytes + side->halo.device_bytes + side->base->buffer_bytes;
+               : side->local.uploads.bytes + side->halo.uploads.bytes + side->base->buffer_bytes;
 }
 
 spmm_status_t spmm_attention_plan_get_info(const spmm_attention_plan_t *plan,

@@ -36,7 +36,12 @@ static spmm_status_t describe(int index, int count, const char *name, const char
 
 spmm_status_t spmm_engine_info(int index, spmm_component_info_t *info)
 {
-    return SPMM_DESCRIBE(spmmi_engines, spmmi_n_engines);
+    static const spmm_engine_facts_t none;
+    const bool                       known = index >= 0 && index < spmmi_n_engines;
+    const spmm_engine_facts_t       *facts = known ? &spmmi_engines[index]->facts : &none;
+
+    return describe(index, spmmi_n_engines, facts->name, facts->description, facts->lacks == NULL,
+                    info);
 }
 
 spmm_status_t spmm_transport_info(int index, spmm_component_info_t *info)

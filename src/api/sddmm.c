@@ -147,7 +147,7 @@ spmm_status_t spmm_sddmm_plan_get_info(const spmm_sddmm_plan_t *plan, spmm_sddmm
                                 .transport    = plan->base->exchange.transport->name,
                                 .halo_rows    = spmmi_halo_recv_rows(&plan->base->exchange.halo),
                                 .send_rows    = spmmi_halo_send_rows(&plan->base->exchange.halo),
-                                .device_bytes = local->device_bytes + halo->device_bytes +
+                                .device_bytes = local->uploads.bytes + halo->uploads.bytes +
                                                 plan->base->buffer_bytes};
     return spmmi_give_info(&plan->base->env->err, &mine, sizeof mine, info, "SDDMM info");
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/scalar.h"
+#include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
 #define SPMM_ENGINE(x) extern const spmm_engine_ops_t spmmi_engine_##x;
@@ -22,7 +24,7 @@ const int spmmi_n_engines = (int)(sizeof spmmi_engines / sizeof spmmi_engines[0]
 const spmm_engine_ops_t *spmmi_engine_find(const char *name)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (strcmp(spmmi_engines[e]->name, name) == 0) {
+        if (strcmp(spmmi_engines[e]->facts.name, name) == 0) {
             return spmmi_engines[e];
         }
     }
@@ -50,7 +52,7 @@ spmm_status_t spmmi_pattern_scan_for(spmm_env_t *env, const spmm_csr_t *block, s
     spmm_status_t status = spmmi_pattern_measure(env, block, pattern);
 
     for (int e = 0; e < spmmi_n_engines && status == SPMM_OK; e++) {
-        const spmm_pattern_facts_t *facts = spmmi_engines[e]->facts;
+        const spmm_pattern_facts_t *facts = spmmi_engines[e]->facts.pattern;
 
         if (facts != NULL && (layout == SPMM_LAYOUT_COL || !facts->by_column)) {
             status = spmmi_pattern_add_facts(env, block, facts, pattern);
@@ -62,6 +64,66 @@ spmm_status_t spmmi_pattern_scan_for(spmm_env_t *env, const spmm_csr_t *block, s
     return status;
 }
 
+bool spmmi_engine_supports(const spmm_engine_ops_t *engine, const spmm_problem_t *problem,
+                           const spmm_device_t *device, char why[SPMM_WHY])
+{
+    const spmm_engine_facts_t *facts = &engine->facts;
+    spmm_problem_t             rows  = *problem;
+
+    if (facts->lacks != NULL) {
+        (void)snprintf(why, SPMM_WHY, "needs a build with %s", facts->lacks);
+        return false;
+    }
+    if (facts->device != SPMM_DEVICE_AUTO && facts->device != device->kind) {
+        (void)snprintf(why, SPMM_WHY, "%s",
+                       facts->device == SPMM_DEVICE_CPU
+                           ? "computes on the CPU and B and C are on a GPU"
+                           : "needs a GPU");
+        return false;
+    }
+    rows.layout = problem->layout == SPMM_LAYOUT_MIXED ? SPMM_LAYOUT_ROW : problem->layout;
+    if (!engine->supports(&rows, device, why)) {
+        return false;
+    }
+    if (problem->layout == SPMM_LAYOUT_MIXED &&
+        !(facts->stores_columns && device->kind == SPMM_DEVICE_CUDA)) {
+        (void)snprintf(why, SPMM_WHY, "stores row-major C");
+        return false;
+    }
+    if (problem->in_order && !facts->in_order) {
+        (void)snprintf(why, SPMM_WHY,
+                       "sums no row for itself in the order of its entries, as option reproducible "
+                       "asks");
+        return false;
+    }
+    return true;
+}
+
+double spmmi_engine_cost(const spmm_engine_ops_t *engine, const spmm_pattern_t *pattern,
+                         const spmm_problem_t *problem, const spmm_device_t *device)
+{
+    spmm_cost_term_t terms[SPMM_COST_TERMS];
+
+    if (engine->facts.few_entries && pattern->nnz > INT32_MAX) {
+        return INFINITY;
+    }
+    return spmmi_cost_sum(terms, engine->cost(pattern, problem, device, terms));
+}
+
+spmm_status_t spmmi_engine_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
+                                  spmm_type_t type, void *format, const void *values)
+{
+    void    *to;
+    int64_t  count;
+    int32_t *from;
+
+    if (engine->refill != NULL) {
+        return engine->refill(format, values);
+    }
+    SPMM_TRY(engine->places(format, &to, &count, &from));
+    return spmmi_device_write(device, to, values, (size_t)count * spmm_type_size(type));
+}
+
 void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                            const spmm_device_t *device, spmm_candidate_t *candidates)
 {
@@ -69,23 +131,13 @@ void spmmi_engine_consider(const spmm_pattern_t *pattern, const spmm_problem_t *
         const spmm_engine_ops_t *engine = spmmi_engines[e];
         spmm_candidate_t        *c      = &candidates[e];
 
-        spmm_problem_t rows = *problem;
-
-        rows.layout    = problem->layout == SPMM_LAYOUT_MIXED ? SPMM_LAYOUT_ROW : problem->layout;
-        *c             = spmmi_candidate_new(engine->name);
-        c->engine      = engine;
-        c->layout      = problem->layout;
-        c->c_type      = problem->c_type;
-        c->usable      = engine->supports(&rows, device, c->why);
-        c->predicted_s = c->usable ? engine->cost(pattern, problem, device) : (double)INFINITY;
-        if (problem->layout == SPMM_LAYOUT_MIXED && c->usable &&
-            !(engine->stores_columns && device->kind == SPMM_DEVICE_CUDA)) {
-            spmmi_candidate_leave_out(c, "stores row-major C");
-        }
-        if (problem->in_order && c->usable && !engine->in_order) {
-            spmmi_candidate_leave_out(c, "sums no row for itself in the order of its entries, as "
-                                         "option reproducible asks");
-        }
+        *c        = spmmi_candidate_new(engine->facts.name);
+        c->engine = engine;
+        c->layout = problem->layout;
+        c->c_type = problem->c_type;
+        c->usable = spmmi_engine_supports(engine, problem, device, c->why);
+        c->predicted_s =
+            c->usable ? spmmi_engine_cost(engine, pattern, problem, device) : (double)INFINITY;
     }
 }
 

@@ -81,7 +81,9 @@ spmm_status_t spmmi_pattern_add_facts(spmm_env_t *env, const spmm_csr_t *block,
     }
     if (pattern->formats[k] == NULL) {
         pattern->formats[k] = facts;
-        facts->scan(pattern, block, env->threads, at);
+        if (facts->scan != NULL) {
+            facts->scan(pattern, block, env->threads, at);
+        }
     }
     return SPMM_OK;
 }

@@ -3,22 +3,28 @@
 #ifndef SPMM_ENGINE_PATTERN_H
 #define SPMM_ENGINE_PATTERN_H
 
+#include <stdio.h>
+
 #include "engine/windows/windows.h"
 #include "matrix/csr.h"
 
 typedef struct spmm_pattern spmm_pattern_t;
 
-/** Facts that the models of one format alone read: spmm_engine_ops_t.facts.  Plain data, since
+/** Facts that the models of one format alone read: spmm_engine_facts_t.pattern.  Plain data, since
  *  patterns are copied. */
 typedef struct {
-    size_t size;      /**< of the facts, a multiple of 8 */
+    size_t size;      /**< of the facts, a multiple of 8; 0: there are none */
     bool   by_column; /**< of column-major B and C: others do without them */
-    /** Fill them, all 0 so far.  The other facts of @p pattern and its windows are there. */
+    /** Fill them, all 0 so far.  The other facts of @p pattern and its windows are there.  NULL:
+     *  there are none. */
     void (*scan)(const spmm_pattern_t *pattern, const spmm_csr_t *block, int threads, void *facts);
+    /** Print what the format would make of a pattern with entries of @p type, for
+     *  spmm_plan_explain(); NULL: nothing. */
+    void (*describe)(const spmm_pattern_t *pattern, spmm_type_t type, FILE *out);
 } spmm_pattern_facts_t;
 
 enum {
-    SPMM_PATTERN_FORMATS = 4, /**< most formats with facts of their own */
+    SPMM_PATTERN_FORMATS = 8, /**< most formats with facts of their own */
     SPMM_PATTERN_ROOM    = 64 /**< words of those facts, all together */
 };
 

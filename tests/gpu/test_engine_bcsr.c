@@ -15,10 +15,12 @@
 
 /* The engines by one kernel, whatever the model takes. */
 #define BUILD(name, sp24, kernel)                                                                  \
-    static spmm_status_t name(const spmm_csr_t *block, const spmm_problem_t *problem,              \
-                              const spmm_device_t *on, void **format)                              \
+    static spmm_status_t name(const spmm_engine_ops_t *engine, const spmm_csr_t *block,            \
+                              const spmm_problem_t *problem, const spmm_device_t *on,              \
+                              void **format)                                                       \
     {                                                                                              \
-        return spmmi_tc_build(spmmi_bcsr_kind(sp24, kernel), block, problem, on, format);          \
+        const spmm_engine_ops_t one = {.kind = spmmi_bcsr_kind(sp24, kernel)};                     \
+        return spmmi_tc_build(&one, block, problem, on, format);                                   \
     }
 BUILD(dense_steps, false, SPMM_BCSR_BY_STEPS)
 BUILD(dense_lists, false, SPMM_BCSR_BY_LISTS)
@@ -172,13 +174,7 @@ static int32_t             wanted_cut;
 
 static spmm_status_t create_wanted(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    spmm_windows_t tall;
-    spmm_status_t  status;
-
-    spmm_assert_ok(spmmi_windows_create(&spmm_test_env, block, SPMM_WINDOWS_TALL, 4, &tall));
-    status = spmmi_bcsr_lay_out(f, block, &tall, wanted);
-    spmmi_windows_free(&tall);
-    return status;
+    return spmmi_bcsr_lay_out(f, block, wanted);
 }
 
 static spmm_tc_limits_t limits_wanted(const spmm_device_t *on, const spmm_problem_t *problem,
@@ -200,7 +196,8 @@ static void check_variant(const tc_case_t *t, const spmm_csr_t *block, int64_t n
     kind.limits      = limits_wanted;
     kind.limits_made = NULL;
     make_product(&p, n, 0);
-    spmm_assert_ok(spmmi_tc_build(&kind, block, &p.problem, &gpu_device, &format));
+    spmm_assert_ok(spmmi_tc_build(&(spmm_engine_ops_t){.kind = &kind}, block, &p.problem,
+                                  &gpu_device, &format));
     run_product(t->engine, &gpu_device, format, &p);
     check_product(&p);
     spmmi_tc_destroy(format);

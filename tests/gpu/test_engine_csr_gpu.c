@@ -84,7 +84,7 @@ static void test_columns(void **state)
 
         make_block(703, kind == 0 ? 5000 : 350, kind == 0 ? DENSE_ROWS : MIXED, type[0], kind == 2,
                    &block);
-        spmm_assert_ok(engine->build(&block, &problem, &gpu_device, &format));
+        spmm_assert_ok(engine->build(engine, &block, &problem, &gpu_device, &format));
         make_product(&p, k / 18 % 2 == 0 || problem.n == 1 ? problem.n : problem.n - 1, k % 4);
         run_product(engine, &gpu_device, format, &p);
         check_product(&p);
@@ -168,7 +168,7 @@ static void run_huge(const spmm_csr_t *block, const uint16_t *b, float *c, bool 
 
     spmm_assert_ok(spmmi_device_upload(&gpu_device, b, (size_t)HUGE_COLS * HUGE_N * 2, &B));
     spmm_assert_ok(gpu_device.ops->alloc(&gpu_device, bytes, &C));
-    spmm_assert_ok(engine->build(block, &problem, &gpu_device, &format));
+    spmm_assert_ok(engine->build(engine, block, &problem, &gpu_device, &format));
     for (int64_t n = 1; n <= HUGE_N; n += HUGE_N - 1) {
         const spmm_operands_t x = {.ab_type = SPMM_R_16F,
                                    .c_type  = SPMM_R_32F,

@@ -64,7 +64,8 @@ static void test_beside(void **state)
             problem.variant = k / 3;
             problem.n       = n[k % 3];
             problem.ab_type = problem.c_type = types[t];
-            spmm_assert_ok(spmmi_engine_cusparse.build(&block, &problem, &device, &format));
+            spmm_assert_ok(spmmi_engine_cusparse.build(&spmmi_engine_cusparse, &block, &problem,
+                                                       &device, &format));
             for (int extra = 0; extra < 4; extra++) {
                 product_t p = {.block = &block, .problem = problem, .alpha = 1.5};
 
@@ -168,14 +169,14 @@ static void test_refusals(void **state)
     spmm_problem_t       wide          = tf32;
     char                 why[SPMM_WHY] = "";
 
-    assert_false(spmmi_engine_cusparse.supports(&types, &device, why));
+    assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &types, &device, why));
     assert_true(strlen(why) > 10);
-    assert_false(spmmi_engine_cusparse.supports(&compute, &device, why));
-    assert_true(spmmi_engine_cusparse.supports(&tf32, &device, why));
+    assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &compute, &device, why));
+    assert_true(spmmi_engine_supports(&spmmi_engine_cusparse, &tf32, &device, why));
     wide.n = 65535 * 16; /* what a grid of cuSPARSE holds */
-    assert_true(spmmi_engine_cusparse.supports(&wide, &device, why));
+    assert_true(spmmi_engine_supports(&spmmi_engine_cusparse, &wide, &device, why));
     wide.n++;
-    assert_false(spmmi_engine_cusparse.supports(&wide, &device, why));
+    assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &wide, &device, why));
     assert_non_null(strstr(why, "columns at most"));
 }
 

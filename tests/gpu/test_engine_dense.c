@@ -29,7 +29,7 @@ const gpu_engine_t gpu_engines[] = {
 static void test_open(void **state)
 {
     gpu_test_open(&gpu_device);
-    if (!ENGINE->built) {
+    if (ENGINE->facts.lacks != NULL) {
         spmm_test_skip("this build has no cuBLASLt");
     }
     spmm_assert_ok(spmmi_engines_preload(&gpu_device));
@@ -47,7 +47,7 @@ static void check_format(const tc_case_t *t, const spmm_csr_t *block, spmm_layou
 
     problem.layout        = layout;
     problem.deterministic = variant % 2 != 0;
-    spmm_assert_ok(ENGINE->build(block, &problem, t->device, &format));
+    spmm_assert_ok(ENGINE->build(ENGINE, block, &problem, t->device, &format));
     for (int e = 0; e < 6; e++) {
         product_t p = {.block   = block,
                        .problem = problem,
@@ -122,7 +122,7 @@ static void check_marks(const tc_case_t *t)
     void          *format;
 
     format_case_random(n_rows, 50, 0.2, problem.ab_type, false, 5, &block);
-    spmm_assert_ok(ENGINE->build(&block, &problem, t->device, &format));
+    spmm_assert_ok(ENGINE->build(ENGINE, &block, &problem, t->device, &format));
     for (int round = 0; round < 4; round++) {
         p.beta = round == 3 ? 0.5 : 0.0;
         make_product(&p, round == 2 ? 70 : 600, round);
@@ -154,7 +154,7 @@ static void check_not_finite_by_column(const tc_case_t *t)
     problem.layout = SPMM_LAYOUT_COL;
     p.problem      = problem;
     format_case_random(150, 90, 0.1, problem.ab_type, false, 6, &block);
-    spmm_assert_ok(ENGINE->build(&block, &problem, t->device, &format));
+    spmm_assert_ok(ENGINE->build(ENGINE, &block, &problem, t->device, &format));
     make_product(&p, 40, 3);
     for (int64_t j = 0; j < p.n; j += 7) {
         spmmi_value_set(problem.ab_type, p.B, j * p.ldb + 2 * j,
@@ -202,7 +202,7 @@ static void check_places(const tc_case_t *t)
     int32_t             *from;
 
     format_case_random(37, 53, 0.2, problem.ab_type, true, 4, &block);
-    spmm_assert_ok(ENGINE->build(&block, &problem, t->device, &format));
+    spmm_assert_ok(ENGINE->build(ENGINE, &block, &problem, t->device, &format));
     spmm_assert_ok(ENGINE->places(format, &values, &count, &from));
     assert_true(count >= 37 * 53);
     host = device_test_host((size_t)count * size);
@@ -245,7 +245,7 @@ static void check_not_waiting(const tc_case_t *t)
     (void)device_test_put(t->device, p.B, (size_t)p.b_size * spmm_type_size(problem.ab_type), 0,
                           &B);
     (void)device_test_put(t->device, p.C, (size_t)p.c_size * size, 0, &C);
-    spmm_assert_ok(ENGINE->build(&block, &problem, t->device, &format));
+    spmm_assert_ok(ENGINE->build(ENGINE, &block, &problem, t->device, &format));
     x = operands_of(&p, B, C, (spmm_stream_t)stream);
     gpu_gate_close(stream);
     spmm_assert_ok(ENGINE->execute(format, &x));
@@ -298,14 +298,14 @@ static void test_refusals(void **state)
     spmm_csr_t      block;
     void           *format = NULL;
 
-    assert_true(ENGINE->supports(&problem, t.device, why));
+    assert_true(spmmi_engine_supports(ENGINE, &problem, t.device, why));
     problem.compute = SPMM_COMPUTE_64F;
-    assert_false(ENGINE->supports(&problem, t.device, why));
+    assert_false(spmmi_engine_supports(ENGINE, &problem, t.device, why));
     assert_non_null(strstr(why, "FP64"));
     problem = tc_case_problem(&t, 64);
     format_case_random(900, 900, 0.002, SPMM_R_32F, false, 2, &block);
-    spmm_assert_error(ENGINE->build(&block, &problem, t.device, &format), SPMM_ERR_UNSUPPORTED,
-                      "times the memory of CSR");
+    spmm_assert_error(ENGINE->build(ENGINE, &block, &problem, t.device, &format),
+                      SPMM_ERR_UNSUPPORTED, "times the memory of CSR");
     spmmi_csr_free(&block);
 }
 

@@ -14,7 +14,7 @@ enum { STREAMS = 3, N = 8 };
 
 static uint64_t numbers[STREAMS] = {0, 5, 7}; /* by stream; 0: not known */
 static int64_t  recv_ptr[2];                  /* of one peer */
-static bool     captured, ended, prepared, lets;
+static bool     captured, ended, lets;
 
 static bool stream_id(const spmm_device_t *device, spmm_stream_t stream, uint64_t *id)
 {
@@ -43,13 +43,6 @@ static spmm_until_t arrival(const void *state)
     return (spmm_until_t){NULL, 0};
 }
 
-static bool waits(const void *format, const spmm_operands_t *x)
-{
-    (void)format;
-    assert_true(x->beta.re == 1.0);
-    return prepared;
-}
-
 static bool lets_begin(const void *state)
 {
     assert_non_null(state);
@@ -71,7 +64,7 @@ static const spmm_transport_ops_t tells  = {.arrival    = arrival,
                                             .lets_begin = lets_begin,
                                             .cost       = cost},
                                   silent;
-static const spmm_engine_ops_t can_wait = {.waits = waits, .follows = true}, cannot;
+static const spmm_engine_ops_t can_wait = {.facts = {.waits = 4, .follows = true}}, cannot;
 static spmm_transport_shared_t shared;
 
 /* One of which all products wait. */
@@ -88,6 +81,8 @@ static spmm_plan_t plan_of(int which)
     plan.exchange.halo.recv_ptr                 = recv_ptr;
     plan.exchange.halo.n_recv_peers             = 1;
     plan.blocks.off_diagonal.nnz                = 100;
+    plan.blocks.off_diagonal.pattern.max_row    = 4;
+    plan.blocks.off_diagonal.problem.waits      = true;
     plan.blocks.off_diagonal.engine             = &can_wait;
     plan.blocks.diagonal.engine                 = &can_wait;
     plan.sent_size                              = 4;
@@ -108,7 +103,6 @@ static void reset(void)
     memset(&shared, 0, sizeof shared);
     captured = false;
     ended    = false;
-    prepared = true;
     lets     = true;
 
     recv_ptr[1] = 50;
@@ -148,10 +142,14 @@ static void test_switches(void **state)
     reset();
     assert_true(spmmi_plan_may_wait(&plan, &plan.blocks.off_diagonal));
     assert_false(spmmi_plan_may_wait(&plan, &plan.blocks.diagonal));
-    assert_false(answer(&plan, 0)); /* a stream without a number */
-    prepared = false;
+    assert_false(answer(&plan, 0));                 /* a stream without a number */
+    plan.blocks.off_diagonal.problem.waits = false; /* the format was not built for it */
     assert_false(answer(&plan, 1));
-    prepared          = true;
+    plan.blocks.off_diagonal.problem.waits   = true;
+    plan.blocks.off_diagonal.pattern.max_row = 5;
+    assert_false(answer(&plan, 1));
+    plan.blocks.off_diagonal.pattern.max_row = 4;
+    assert_true(answer(&plan, 1));
     shared.push.waits = -1;
     assert_false(answer(&plan, 1));
 }

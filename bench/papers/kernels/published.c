@@ -126,12 +126,12 @@ static spmm_status_t time_engine(run_t *r, const char *name, const spmm_csr_t *b
     char                     why[SPMM_WHY];
     spmm_status_t            status;
 
-    if (!engine->supports(&problem, r->o.device, why)) {
+    if (!spmmi_engine_supports(engine, &problem, r->o.device, why)) {
         return spmmi_fail(&r->o.device->env->err, SPMM_ERR_UNSUPPORTED, "engine %s %s", name, why);
     }
     status = spmmi_pattern_scan(r->o.device->env, block, &pattern);
     if (status == SPMM_OK) {
-        status = engine->build(block, &problem, r->o.device, &format);
+        status = engine->build(engine, block, &problem, r->o.device, &format);
     }
     if (status == SPMM_OK) {
         status = bench_operands_measure(&r->o, engine, format, iterations, seconds, error);

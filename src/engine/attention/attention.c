@@ -485,31 +485,22 @@ const char *spmmi_attender_kernel(const spmm_attender_t *attender)
     return attender->in_windows ? "windows" : "rows";
 }
 
-/* Device memory of @p bytes, filled from @p host; *field, a pointer, is set to it. */
-static spmm_status_t upload(spmm_attender_t *a, const void *host, size_t bytes, void *field)
-{
-    void *memory = NULL;
-
-    SPMM_TRY(a->device->ops->alloc_cached(a->device, bytes, &memory));
-    a->upload[a->n_uploads++] = memory;
-    a->device_bytes += bytes;
-    memcpy(field, &memory, sizeof memory);
-    return a->device->ops->stage(a->device, memory, host, bytes);
-}
-
-#define UPLOAD(a, host, count, field) upload(a, host, (size_t)(count) * sizeof *(host), &(field))
-
 static spmm_status_t upload_rows(spmm_attender_t *a, const spmm_csr_t *block,
                                  const int64_t *row_ptr, const int32_t *col)
 {
-    a->rows.n_rows = block->n_rows;
-    SPMM_TRY(UPLOAD(a, row_ptr, (int64_t)block->n_rows + 1, a->rows.row_ptr));
-    return UPLOAD(a, col, a->nnz, a->rows.col);
+    spmm_status_t status = SPMM_OK;
+
+    a->rows.n_rows  = block->n_rows;
+    a->rows.row_ptr = SPMM_UPLOAD(&a->uploads, row_ptr, (int64_t)block->n_rows + 1, &status);
+    a->rows.col     = SPMM_UPLOAD(&a->uploads, col, a->nnz, &status);
+    return status;
 }
 
 static spmm_status_t upload_windows(spmm_attender_t *a, const spmm_attention_list_t *list)
 {
-    spmm_attention_windows_t *w = &a->windows;
+    spmm_attention_windows_t *w      = &a->windows;
+    spmm_uploads_t           *up     = &a->uploads;
+    spmm_status_t             status = SPMM_OK;
 
     w->n_rows   = list->n_rows;
     w->height   = list->variant.height;
@@ -518,12 +509,12 @@ static spmm_status_t upload_windows(spmm_attender_t *a, const spmm_attention_lis
     w->n_groups = list->n_groups;
     a->vectors  = list->vectors;
     a->columns  = list->columns;
-    SPMM_TRY(UPLOAD(a, list->group, list->n_groups, w->group));
-    SPMM_TRY(UPLOAD(a, list->panels, (int64_t)list->n_groups + 1, w->panels));
-    SPMM_TRY(UPLOAD(a, list->col, (int64_t)list->n_panels * w->width, w->col));
-    SPMM_TRY(UPLOAD(a, list->chunks, (int64_t)list->n_panels * w->windows + 1, w->chunks));
-    return UPLOAD(a, list->slot, (list->n_chunks + SPMM_ATTENTION_AHEAD) * SPMM_ATTENTION_CHUNK,
-                  w->slot);
+    w->group    = SPMM_UPLOAD(up, list->group, list->n_groups, &status);
+    w->panels   = SPMM_UPLOAD(up, list->panels, (int64_t)list->n_groups + 1, &status);
+    w->col      = SPMM_UPLOAD(up, list->col, (int64_t)list->n_panels * w->width, &status);
+    w->chunks   = SPMM_UPLOAD(up, list->chunks, (int64_t)list->n_panels * w->windows + 1, &status);
+    w->slot     = SPMM_UPLOAD(up, list->slot, (list->n_chunks + AHEAD) * CHUNK, &status);
+    return status;
 }
 
 /* On CPUs: the rows that windows decode to. */
@@ -613,7 +604,8 @@ static spmm_status_t make_windows(spmm_attender_t *a, const spmm_csr_t *block,
 static spmm_status_t make_format(spmm_attender_t *a, const spmm_csr_t *block,
                                  const spmm_attention_what_t *what)
 {
-    const bool on_gpu = a->device->kind == SPMM_DEVICE_CUDA;
+    const bool    on_gpu = a->device->kind == SPMM_DEVICE_CUDA;
+    spmm_status_t status = SPMM_OK;
 
     a->in_windows = asks_for(what, "windows") ||
                     (on_gpu && !asks_for(what, "rows") && why_no_windows(a->device, what) == NULL);
@@ -626,17 +618,18 @@ static spmm_status_t make_format(spmm_attender_t *a, const spmm_csr_t *block,
         SPMM_TRY(upload_rows(a, block, block->row_ptr, block->col_idx));
     }
     if (block->row_map != NULL) {
-        SPMM_TRY(UPLOAD(a, block->row_map, block->n_rows, a->rows.row_map));
+        a->rows.row_map    = SPMM_UPLOAD(&a->uploads, block->row_map, block->n_rows, &status);
         a->windows.row_map = a->rows.row_map;
     }
-    return SPMM_OK;
+    return status;
 }
 
 spmm_status_t spmmi_attender_create(const spmm_device_t *device, const spmm_csr_t *block,
                                     const spmm_attention_what_t *what, spmm_attender_t *attender)
 {
-    spmm_attender_t made = {.device = device, .nnz = spmmi_csr_nnz(block)};
-    spmm_status_t   status;
+    spmm_attender_t made = {
+        .device = device, .nnz = spmmi_csr_nnz(block), .uploads.device = device};
+    spmm_status_t status;
 
     made.vectors = made.columns = made.nnz;
     status                      = make_format(&made, block, what);
@@ -653,24 +646,9 @@ spmm_status_t spmmi_attender_create(const spmm_device_t *device, const spmm_csr_
 
 void spmmi_attender_free(spmm_attender_t *attender)
 {
-    for (int k = 0; k < attender->n_uploads; k++) {
-        attender->device->ops->release(attender->device, attender->upload[k]);
-    }
+    spmmi_uploads_free(&attender->uploads);
     memset(attender, 0, sizeof *attender);
 }
-
-#ifdef SPMM_HAVE_CUDA
-/* Enqueue with a CUDA launcher. */
-#define RUN_CUDA(device, launch)                                                                   \
-    do {                                                                                           \
-        if ((device)->kind == SPMM_DEVICE_CUDA) {                                                  \
-            SPMM_TRY(spmmi_cuda_use(device));                                                      \
-            return spmmi_cuda_check(device, launch, "the kernel attention");                       \
-        }                                                                                          \
-    } while (0)
-#else
-#define RUN_CUDA(device, launch) (void)stream
-#endif
 
 spmm_status_t spmmi_attender_run(const spmm_attender_t *attender, const spmm_attention_args_t *args,
                                  spmm_stream_t stream)
@@ -678,10 +656,11 @@ spmm_status_t spmmi_attender_run(const spmm_attender_t *attender, const spmm_att
     spmm_attention_args_t mine = *args;
 
     mine.threads = attender->device->threads;
-    RUN_CUDA(attender->device,
-             attender->in_windows
-                 ? spmmi_cuda_attention_windows(&attender->windows, &mine, (cudaStream_t)stream)
-                 : spmmi_cuda_attention_rows(&attender->rows, &mine, (cudaStream_t)stream));
+    SPMM_RUN_CUDA(
+        attender->device, "the kernel attention",
+        attender->in_windows
+            ? spmmi_cuda_attention_windows(&attender->windows, &mine, (cudaStream_t)stream)
+            : spmmi_cuda_attention_rows(&attender->rows, &mine, (cudaStream_t)stream));
     spmmi_cpu_attention(&attender->rows, &mine);
     return SPMM_OK;
 }
@@ -692,7 +671,8 @@ spmm_status_t spmmi_attender_stats(const spmm_device_t *device, const spmm_atten
     spmm_attention_stats_t mine = *args;
 
     mine.threads = device->threads;
-    RUN_CUDA(device, spmmi_cuda_attention_stats(&mine, (cudaStream_t)stream));
+    SPMM_RUN_CUDA(device, "the kernel attention",
+                  spmmi_cuda_attention_stats(&mine, (cudaStream_t)stream));
     spmmi_cpu_attention_stats(&mine);
     return SPMM_OK;
 }
@@ -703,8 +683,8 @@ spmm_status_t spmmi_attender_query(const spmm_attender_t           *attender,
     spmm_attention_gradient_t mine = *args;
 
     mine.threads = attender->device->threads;
-    RUN_CUDA(
-        attender->device,
+    SPMM_RUN_CUDA(
+        attender->device, "the kernel attention",
         attender->gradient_windows
             ? spmmi_cuda_attention_query_windows(&attender->windows, &mine, (cudaStream_t)stream)
             : spmmi_cuda_attention_query(&attender->rows, &mine, (cudaStream_t)stream));
@@ -718,10 +698,11 @@ spmm_status_t spmmi_attender_key(const spmm_attender_t           *attender,
     spmm_attention_gradient_t mine = *args;
 
     mine.threads = attender->device->threads;
-    RUN_CUDA(attender->device,
-             attender->gradient_windows
-                 ? spmmi_cuda_attention_key_windows(&attender->windows, &mine, (cudaStream_t)stream)
-                 : spmmi_cuda_attention_key(&attender->rows, &mine, (cudaStream_t)stream));
+    SPMM_RUN_CUDA(
+        attender->device, "the kernel attention",
+        attender->gradient_windows
+            ? spmmi_cuda_attention_key_windows(&attender->windows, &mine, (cudaStream_t)stream)
+            : spmmi_cuda_attention_key(&attender->rows, &mine, (cudaStream_t)stream));
     spmmi_cpu_attention_key(&attender->rows, &mine);
     return SPMM_OK;
 }

@@ -14,11 +14,9 @@
 
 #include <stdbool.h>
 
-#include "device/device.h"
 #include "engine/attention/args.h"
+#include "engine/gpu.h"
 #include "matrix/csr.h"
-
-enum { SPMM_ATTENTION_UPLOADS = 8 };
 
 /** What decides on the format. */
 typedef struct {
@@ -38,9 +36,7 @@ typedef struct {
     spmm_attention_rows_t    rows;             /**< arrays on the device; those of gradients, too */
     spmm_attention_windows_t windows;          /**< likewise */
     int64_t                  vectors, columns; /**< of spmm_attention_list_t; in rows: nnz */
-    void                    *upload[SPMM_ATTENTION_UPLOADS]; /**< owned device memory: they */
-    int                      n_uploads;
-    size_t                   device_bytes;
+    spmm_uploads_t           uploads;          /**< they */
 } spmm_attender_t;
 
 /** Can it be done?  Local, no side effects. */

@@ -50,13 +50,13 @@ static spmm_tc_limits_t limits_made(const spmm_tc_engine_t *base, int32_t blocks
 }
 
 spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                 const spmm_windows_t *tall, spmm_bcsr_variant_t variant)
+                                 spmm_bcsr_variant_t variant)
 {
     bcsr_t     *f   = (bcsr_t *)base;
     spmm_env_t *env = base->device->env;
 
-    SPMM_TRY(spmmi_bcsr_create(env, block, tall, variant.rows, variant.sp24, base->device->threads,
-                               &f->format));
+    SPMM_TRY(spmmi_bcsr_create(env, block, spmmi_pattern_windows(base->problem.pattern),
+                               variant.rows, variant.sp24, base->device->threads, &f->format));
     if (base->device->kind == SPMM_DEVICE_CPU) {
         SPMM_TRY(spmmi_bcsr_fill(env, &f->format, block->values, base->device->threads));
     }
@@ -70,7 +70,7 @@ spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *base, const spmm_csr_t *block
 
 /* Facts of the pattern, or counted here where there are none. */
 static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                  const spmm_windows_t *tall, const bcsr_kind_t *kind)
+                                  const bcsr_kind_t *kind)
 {
     const spmm_bcsr_facts_t *known = spmmi_bcsr_facts(f->problem.pattern);
     spmm_bcsr_facts_t        counted[SPMM_BCSR_PANELS];
@@ -78,7 +78,8 @@ static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *b
     int                      n;
 
     if (known->steps == 0) {
-        spmmi_bcsr_measure(tall, block->n_rows, f->device->threads, counted);
+        spmmi_bcsr_measure(spmmi_pattern_windows(f->problem.pattern), block->n_rows,
+                           f->device->threads, counted);
     }
     n = spmmi_bcsr_best(known->steps > 0 ? known : counted, block->n_rows, f->problem.n,
                         f->device->n_sm, kind->kernel, kind->sp24, list);
@@ -87,23 +88,13 @@ static spmm_bcsr_variant_t choose(const spmm_tc_engine_t *f, const spmm_csr_t *b
 
 static spmm_status_t create(spmm_tc_engine_t *f, const spmm_csr_t *block)
 {
-    const bcsr_kind_t    *kind    = (const bcsr_kind_t *)f->kind;
-    spmm_bcsr_variant_t   variant = {.rows = 8, .slice = 64, .sp24 = kind->sp24}; /* on CPUs */
-    spmm_windows_t        own     = {0};
-    const spmm_windows_t *tall    = spmmi_pattern_windows(f->problem.pattern);
-    spmm_status_t         status;
+    const bcsr_kind_t  *kind    = (const bcsr_kind_t *)f->kind;
+    spmm_bcsr_variant_t variant = {.rows = 8, .slice = 64, .sp24 = kind->sp24}; /* on CPUs */
 
-    if (tall == NULL) {
-        SPMM_TRY(spmmi_windows_create(f->device->env, block, SPMM_WINDOWS_TALL, f->device->threads,
-                                      &own));
-        tall = &own;
-    }
     if (f->device->kind != SPMM_DEVICE_CPU) {
-        variant = choose(f, block, tall, kind);
+        variant = choose(f, block, kind);
     }
-    status = spmmi_bcsr_lay_out(f, block, tall, variant);
-    spmmi_windows_free(&own);
-    return status;
+    return spmmi_bcsr_lay_out(f, block, variant);
 }
 
 /* The values have their place: nothing is allocated, so nothing fails. */
@@ -172,15 +163,15 @@ static spmm_status_t upload_lists(spmm_tc_engine_t *base)
 {
     bcsr_t             *f     = (bcsr_t *)base;
     spmm_bcsr_arrays_t *to    = &f->device_arrays;
-    const size_t        rows  = ((size_t)f->format.n_tile_rows + 1) * sizeof(int32_t);
+    const size_t        rows  = (size_t)f->format.n_tile_rows + 1;
     const size_t        tiles = (size_t)(f->format.n_tiles + f->format.n_sp24);
     spmm_bcsr_lists_t   lists;
     spmm_status_t       status =
         spmmi_bcsr_lists_create(base->device->env, &f->format, base->device->threads, &lists);
 
     SPMM_TRY(status);
-    to->list_ptr = spmmi_tc_upload(base, lists.ptr, rows, 0, &status);
-    to->list     = spmmi_tc_upload(base, lists.list, tiles * sizeof *lists.list, 0, &status);
+    to->list_ptr = SPMM_UPLOAD(&base->uploads, lists.ptr, rows, &status);
+    to->list     = SPMM_UPLOAD(&base->uploads, lists.list, tiles, &status);
     spmmi_bcsr_lists_free(&lists);
     return status;
 }
@@ -191,20 +182,19 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const spmm_bcsr_arrays_t *a    = &f->arrays;
     spmm_bcsr_arrays_t       *to   = &f->device_arrays;
     const size_t              wide = (size_t)f->format.n_wide, steps = (size_t)f->format.n_steps;
-    const size_t              rows   = ((size_t)a->n_tile_rows + 1) * sizeof(int32_t);
-    const size_t              panels = ((size_t)a->n_panels + 1) * sizeof(int32_t);
-    const size_t              bits   = SPMM_BCSR_SIDE * sizeof *a->bits;
+    const size_t              rows   = (size_t)a->n_tile_rows + 1;
+    spmm_uploads_t           *up     = &base->uploads;
     spmm_status_t             status = SPMM_OK;
 
     *to           = *a;
-    to->panel_ptr = spmmi_tc_upload(base, a->panel_ptr, panels, 0, &status);
-    to->step      = spmmi_tc_upload(base, a->step, steps * sizeof *a->step, 0, &status);
-    to->bits_ptr  = spmmi_tc_upload(base, a->bits_ptr, steps * sizeof *a->bits_ptr, 0, &status);
-    to->bits      = spmmi_tc_upload(base, a->bits, wide * bits, 0, &status);
-    to->row_ptr   = spmmi_tc_upload(base, a->row_ptr, rows, 0, &status);
-    to->tile      = spmmi_tc_upload(base, a->tile, wide * sizeof *a->tile, 0, &status);
-    to->entry_ptr = spmmi_tc_upload(base, a->entry_ptr, rows, 0, &status);
-    to->values    = spmmi_tc_take(base, spmmi_bcsr_value_bytes(&f->format), &status);
+    to->panel_ptr = SPMM_UPLOAD(up, a->panel_ptr, (int64_t)a->n_panels + 1, &status);
+    to->step      = SPMM_UPLOAD(up, a->step, steps, &status);
+    to->bits_ptr  = SPMM_UPLOAD(up, a->bits_ptr, steps, &status);
+    to->bits      = SPMM_UPLOAD(up, a->bits, wide * SPMM_BCSR_SIDE, &status);
+    to->row_ptr   = SPMM_UPLOAD(up, a->row_ptr, rows, &status);
+    to->tile      = SPMM_UPLOAD(up, a->tile, wide, &status);
+    to->entry_ptr = SPMM_UPLOAD(up, a->entry_ptr, rows, &status);
+    to->values    = spmmi_upload_room(up, spmmi_bcsr_value_bytes(&f->format), &status);
     SPMM_TRY(status);
     SPMM_TRY(upload_lists(base));
     return refill_device(base, f->values);
@@ -258,26 +248,12 @@ static void describe(const void *format, const spmm_pattern_t *pattern, FILE *ou
             KIND(kind_name, two_of_four, SPMM_BCSR_BY_ROWS),                                       \
             KIND(kind_name, two_of_four, SPMM_BCSR_KERNELS)                                        \
     }
+static const bcsr_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr", false),
+                                                            KINDS("bcsr-sp24", true)};
 
 const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel)
 {
-    static const bcsr_kind_t kinds[2][SPMM_BCSR_KERNELS + 1] = {KINDS("bcsr", false),
-                                                                KINDS("bcsr-sp24", true)};
-
     return &kinds[sp24][kernel].tc;
-}
-
-static spmm_status_t build_bcsr(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(spmmi_bcsr_kind(false, SPMM_BCSR_KERNELS), block, problem, device,
-                          format);
-}
-
-static spmm_status_t build_sp24(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(spmmi_bcsr_kind(true, SPMM_BCSR_KERNELS), block, problem, device, format);
 }
 
 static int variants_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -312,19 +288,20 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
            (double)spmm_type_size(problem->ab_type);
 }
 
-#define ENGINE(engine_name, text, short_name, cost_of, terms_of, preload_of, tell)                 \
+#define ENGINE(engine_name, text, two_of_four, variants_of_it, cost_of, preload_of)                \
     {                                                                                              \
-        .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
-        .facts = &spmmi_bcsr_pattern_facts, .describe_pattern = (tell),                            \
-        .supports = spmmi_tc_supports_half, .cost = (cost_of), .terms = (terms_of),                \
-        .variants = variants_##short_name, .least_bytes = least_bytes,                             \
-        .build = build_##short_name, .refill = spmmi_tc_refill, .execute = spmmi_tc_execute,       \
-        .describe = describe, .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy                 \
+        .facts.name = (engine_name), .facts.description = (text), .facts.few_entries = true,       \
+        .facts.pattern = &spmmi_bcsr_pattern_facts,                                                \
+        .kind = &kinds[two_of_four][SPMM_BCSR_KERNELS].tc, .preload = (preload_of),                \
+        .supports = spmmi_tc_supports_half, .cost = (cost_of), .variants = (variants_of_it),       \
+        .least_bytes = least_bytes, .build = spmmi_tc_build, .refill = spmmi_tc_refill,            \
+        .execute = spmmi_tc_execute, .describe = describe, .bytes = spmmi_tc_bytes,                \
+        .destroy = spmmi_tc_destroy                                                                \
     }
 
-const spmm_engine_ops_t spmmi_engine_bcsr = ENGINE(
-    "bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16", bcsr,
-    spmmi_bcsr_cost, spmmi_bcsr_terms, SPMM_TC_ON_CUDA(preload), spmmi_bcsr_describe_pattern);
+const spmm_engine_ops_t spmmi_engine_bcsr =
+    ENGINE("bcsr", "BCSR (SMaT): 16x16 tiles, panels of tile rows share rows of B; FP16 and BF16",
+           false, variants_bcsr, spmmi_bcsr_cost, SPMM_TC_ON_CUDA(preload));
 const spmm_engine_ops_t spmmi_engine_bcsr_sp24 = ENGINE(
     "bcsr-sp24", "bcsr with 16x32 tiles in 2:4 sparsity on sparse tensor cores; FP16 and BF16",
-    sp24, spmmi_bcsr_cost_sp24, spmmi_bcsr_terms_sp24, NULL, NULL);
+    true, variants_sp24, spmmi_bcsr_cost_sp24, NULL);

@@ -18,9 +18,6 @@ static void scan(const spmm_pattern_t *pattern, const spmm_csr_t *block, int thr
     }
 }
 
-const spmm_pattern_facts_t spmmi_bcsr_pattern_facts = {
-    .size = SPMM_BCSR_PANELS * sizeof(spmm_bcsr_facts_t), .scan = scan};
-
 const spmm_bcsr_facts_t *spmmi_bcsr_facts(const spmm_pattern_t *pattern)
 {
     static const spmm_bcsr_facts_t none[SPMM_BCSR_PANELS];
@@ -29,7 +26,7 @@ const spmm_bcsr_facts_t *spmmi_bcsr_facts(const spmm_pattern_t *pattern)
     return facts != NULL ? facts : none;
 }
 
-void spmmi_bcsr_describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
+static void describe(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
 {
     const spmm_bcsr_facts_t *f     = spmmi_bcsr_facts(p);
     const int64_t            tiles = f->tiles + 2 * f->sp24;
@@ -43,6 +40,9 @@ void spmmi_bcsr_describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE
                       100.0 * (double)f->legal / (double)f->wide);
     }
 }
+
+const spmm_pattern_facts_t spmmi_bcsr_pattern_facts = {
+    .size = SPMM_BCSR_PANELS * sizeof(spmm_bcsr_facts_t), .scan = scan, .describe = describe};
 
 #define STEPS(n_rows, columns)                                                                     \
     {                                                                                              \
@@ -199,7 +199,7 @@ static double seconds_of(const spmm_bcsr_facts_t *facts, int32_t n_rows,
     const account_t  x = account(&facts[variant.rows / 8], n_rows, variant, n, n_sm);
     spmm_cost_term_t sum[SPMM_COST_TERMS];
 
-    return spmmi_gpu_sum_s(sum, terms_by(&x, rates_of(variant), sum)) *
+    return spmmi_cost_sum(sum, terms_by(&x, rates_of(variant), sum)) *
            (variant.sp24 ? sp24_doubt : 1.0);
 }
 
@@ -316,6 +316,9 @@ static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem
     account_t                x;
     int                      count;
 
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device, terms);
+    }
     (void)spmmi_bcsr_best(facts, pattern->n_rows, problem->n, device->n_sm, SPMM_BCSR_KERNELS, sp24,
                           list);
     x     = account(&facts[list[0].rows / 8], pattern->n_rows, list[0], problem->n, device->n_sm);
@@ -326,26 +329,14 @@ static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem
     return count;
 }
 
-int spmmi_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                     const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+int spmmi_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                    const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     return terms_of(pattern, problem, device, false, terms);
 }
 
-int spmmi_bcsr_terms_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                          const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+int spmmi_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     return terms_of(pattern, problem, device, true, terms);
-}
-
-double spmmi_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                       const spmm_device_t *device)
-{
-    return spmmi_tc_cost(pattern, problem, device, spmmi_bcsr_terms);
-}
-
-double spmmi_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                            const spmm_device_t *device)
-{
-    return spmmi_tc_cost(pattern, problem, device, spmmi_bcsr_terms_sp24);
 }

@@ -17,9 +17,6 @@ extern const spmm_pattern_facts_t spmmi_bcsr_pattern_facts;
 /** [SPMM_BCSR_PANELS] those of a pattern; zeros where it has none. */
 const spmm_bcsr_facts_t *spmmi_bcsr_facts(const spmm_pattern_t *pattern);
 
-/** describe_pattern() of bcsr. */
-void spmmi_bcsr_describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out);
-
 /** How a thread block goes through its panel: by steps, all warps together (bcsr_launch.cuh), or by
  *  chunks of many steps, in which each warp has the list of tiles of its tile row
  *  (bcsr_rows.cuh); so does what goes by steps or rows where access to B and C is not wide; or by
@@ -64,22 +61,17 @@ int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, i
  *  benchmarks, by one kernel alone. */
 const spmm_tc_kind_t *spmmi_bcsr_kind(bool sp24, spmm_bcsr_kernel_t kernel);
 
-/** Their create() with the variant given.
- *  @param[in] tall  as in spmmi_bcsr_create() */
+/** Their create() with the variant given. */
 spmm_status_t spmmi_bcsr_lay_out(spmm_tc_engine_t *f, const spmm_csr_t *block,
-                                 const spmm_windows_t *tall, spmm_bcsr_variant_t variant);
+                                 spmm_bcsr_variant_t variant);
 
 /** Steps from which on a panel is cut, of @p steps in all. */
 int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int64_t steps);
 
-/** cost() and terms() of bcsr and of bcsr-sp24. */
-double spmmi_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                       const spmm_device_t *device);
-double spmmi_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                            const spmm_device_t *device);
-int    spmmi_bcsr_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
-int    spmmi_bcsr_terms_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                             const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+/** cost() of bcsr and of bcsr-sp24. */
+int spmmi_bcsr_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                    const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
+int spmmi_bcsr_cost_sp24(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                         const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 #endif /* SPMM_ENGINE_BCSR_SHAPE_H */

@@ -191,10 +191,7 @@ static void csr_cpu_free(spmm_csr_cpu_t *format)
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    if (device->kind != SPMM_DEVICE_CPU) {
-        (void)snprintf(why, SPMM_WHY, "computes on the CPU and B and C are on a GPU");
-        return false;
-    }
+    (void)device;
     if (!spmmi_cpu_csr_mm_supports(problem->ab_type, problem->c_type)) {
         (void)snprintf(why, SPMM_WHY, "has no kernel for this pair of types of A and C");
         return false;
@@ -204,16 +201,19 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 
 /* Every entry reads a row of B, from main memory when B is large; A and C are read and written
  * once.  Halved for B: neighbouring rows find about every other one in a cache. */
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double ab = (double)spmm_type_size(problem->ab_type);
     const double c  = (double)spmm_type_size(problem->c_type);
     const double n  = (double)problem->n;
 
-    return ((double)pattern->nnz * (sizeof(int32_t) + ab + 0.5 * n * ab) +
-            (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * c)) /
-           device->mem_bw;
+    terms[0] = (spmm_cost_term_t){"entries", 1.0,
+                                  (double)pattern->nnz * (sizeof(int32_t) + ab + 0.5 * n * ab) /
+                                      device->mem_bw};
+    terms[1] = (spmm_cost_term_t){
+        "rows", 1.0, (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * c) / device->mem_bw};
+    return 2;
 }
 
 static void destroy(void *format)
@@ -224,12 +224,14 @@ static void destroy(void *format)
     }
 }
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
+static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format)
 {
     spmm_csr_cpu_t *f;
     spmm_status_t   status;
 
+    (void)engine;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }
@@ -239,20 +241,6 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
         return status;
     }
     *format = f;
-    return SPMM_OK;
-}
-
-static void own(void *format)
-{
-    ((spmm_csr_cpu_t *)format)->borrowed = false;
-}
-
-static spmm_status_t refill(void *format, const void *values)
-{
-    spmm_csr_cpu_t *f = format;
-
-    memcpy(f->block.values, values,
-           (size_t)spmmi_csr_nnz(&f->block) * spmm_type_size(f->block.type));
     return SPMM_OK;
 }
 
@@ -318,18 +306,17 @@ static void bytes(const void *format, size_t *host, size_t *device)
 }
 
 const spmm_engine_ops_t spmmi_engine_csr_cpu = {
-    .name        = "csr-cpu",
-    .description = "CSR with OpenMP on the CPU, all types; the reference",
-    .built       = true,
-    .in_order    = true,
-    .supports    = supports,
-    .cost        = cost,
-    .build       = build,
-    .own         = own,
-    .refill      = refill,
-    .places      = places,
-    .execute     = execute,
-    .describe    = describe,
-    .bytes       = bytes,
-    .destroy     = destroy,
+    .facts.name        = "csr-cpu",
+    .facts.description = "CSR with OpenMP on the CPU, all types; the reference",
+    .facts.device      = SPMM_DEVICE_CPU,
+    .facts.in_order    = true,
+    .facts.borrows     = true,
+    .supports          = supports,
+    .cost              = cost,
+    .build             = build,
+    .places            = places,
+    .execute           = execute,
+    .describe          = describe,
+    .bytes             = bytes,
+    .destroy           = destroy,
 };

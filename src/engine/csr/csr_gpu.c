@@ -9,6 +9,7 @@
 #include "base/scalar.h"
 #include "engine/csr/csr_gpu_work.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
@@ -20,33 +21,17 @@
 #include "cuda/csr/csr_gpu.h"
 #include "device/device_cuda.h"
 
-enum { UPLOADS = 9 }; /* arrays on the device */
-
 typedef struct {
     const spmm_device_t *device;
-    spmm_csr_pieces_t    pieces;          /* device arrays, as of the next */
-    spmm_csr_rows_t      rows;            /* for products that wait */
-    void                *upload[UPLOADS]; /* owned device memory: they */
-    int                  n_uploads;
-    size_t               value_bytes, device_bytes;
+    spmm_csr_pieces_t    pieces;  /* device arrays, as of the next */
+    spmm_csr_rows_t      rows;    /* for products that wait */
+    spmm_uploads_t       uploads; /* they */
 } csr_gpu_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
-    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
-
-    if (device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_WHY, "needs a GPU");
-        return false;
-    }
-    if (c != ab && !(half && c == SPMM_R_32F)) {
-        (void)snprintf(why, SPMM_WHY, "needs C of type %s%s for A and B of that type",
-                       spmmi_type_name(ab), half ? " or 32f" : "");
-        return false;
-    }
-    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
-        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+    (void)device;
+    if (!spmmi_gpu_supports(problem, why)) {
         return false;
     }
     if (problem->layout != SPMM_LAYOUT_ROW) {
@@ -63,22 +48,8 @@ static void destroy(void *format)
     if (f == NULL) {
         return;
     }
-    for (int k = 0; k < f->n_uploads; k++) {
-        f->device->ops->release(f->device, f->upload[k]);
-    }
+    spmmi_uploads_free(&f->uploads);
     spmmi_free(f);
-}
-
-/* Device memory of @p count elements, filled from @p host unless that is NULL. */
-static spmm_status_t upload(csr_gpu_t *f, const void *host, int64_t count, size_t size,
-                            void **device)
-{
-    const size_t bytes = (size_t)count * size; /* of an array that the host holds or could */
-
-    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, device));
-    f->upload[f->n_uploads++] = *device;
-    f->device_bytes += bytes;
-    return host == NULL ? SPMM_OK : f->device->ops->stage(f->device, *device, host, bytes);
 }
 
 /* Sums of the parts of split rows, and zeros to count those that are done in. */
@@ -89,54 +60,45 @@ static spmm_status_t make_room(csr_gpu_t *f, int32_t n_splits, const spmm_proble
     const int64_t      slices = (problem->n + SPMM_CSR_SLICE - 1) / SPMM_CSR_SLICE;
     size_t             bytes;
     uint32_t          *zeros;
-    void              *partial = NULL, *arrived = NULL;
-    spmm_status_t      status;
+    spmm_status_t      status = SPMM_OK;
 
     if (slices > INT32_MAX ||
         !spmmi_size_mul((size_t)A->n_partial * sum, (size_t)slices * SPMM_CSR_SLICE, &bytes)) {
         return spmmi_fail_memory(&f->device->env->err, A->n_partial, (size_t)problem->n * sum,
                                  "sums of pieces");
     }
-    SPMM_TRY(upload(f, NULL, (int64_t)bytes, 1, &partial));
     if (SPMM_NEW_ZERO(zeros, n_splits * slices) == NULL) {
         return spmmi_fail_memory(&f->device->env->err, n_splits * slices, sizeof *zeros,
                                  "counts of pieces");
     }
-    status = upload(f, zeros, n_splits * slices, sizeof *zeros, &arrived);
-    spmmi_free(zeros);
-    A->partial  = partial;
-    A->arrived  = arrived;
+    A->partial  = spmmi_upload_room(&f->uploads, bytes, &status);
+    A->arrived  = SPMM_UPLOAD(&f->uploads, zeros, n_splits * slices, &status);
     A->n_slices = (int32_t)slices;
+    spmmi_free(zeros);
     return status;
 }
 
 static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
                                   const spmm_csr_work_t *work)
 {
-    const int64_t nnz  = spmmi_csr_nnz(block);
-    const size_t  size = spmm_type_size(block->type);
-    void         *col = NULL, *row = NULL, *values = NULL, *empty = NULL, *piece = NULL;
-    void         *split = NULL;
+    const int64_t      nnz    = spmmi_csr_nnz(block);
+    spmm_uploads_t    *up     = &f->uploads;
+    spmm_csr_pieces_t *to     = &f->pieces;
+    spmm_status_t      status = SPMM_OK;
 
-    SPMM_TRY(upload(f, block->col_idx, nnz, sizeof *block->col_idx, &col));
-    SPMM_TRY(upload(f, work->row, nnz, sizeof *work->row, &row));
-    SPMM_TRY(upload(f, block->values, nnz, size, &values));
-    SPMM_TRY(upload(f, work->empty, work->n_empty, sizeof *work->empty, &empty));
-    SPMM_TRY(upload(f, work->piece, work->n_pieces, sizeof *work->piece, &piece));
-    SPMM_TRY(upload(f, work->split, work->n_splits, sizeof *work->split, &split));
-    f->value_bytes      = (size_t)nnz * size;
-    f->pieces.n_entries = nnz;
-    f->pieces.col       = col;
-    f->pieces.row       = row;
-    f->pieces.values    = values;
-    f->pieces.n_empty   = work->n_empty;
-    f->pieces.empty     = empty;
-    f->pieces.n_pieces  = work->n_pieces;
-    f->pieces.n_partial = work->n_partial;
-    f->pieces.n_splits  = work->n_splits;
-    f->pieces.piece     = piece;
-    f->pieces.split     = split;
-    return SPMM_OK;
+    to->n_entries = nnz;
+    to->n_empty   = work->n_empty;
+    to->n_pieces  = work->n_pieces;
+    to->n_partial = work->n_partial;
+    to->n_splits  = work->n_splits;
+    to->col       = SPMM_UPLOAD(up, block->col_idx, nnz, &status);
+    to->row       = SPMM_UPLOAD(up, work->row, nnz, &status);
+    to->values =
+        spmmi_upload(up, block->values, (size_t)nnz * spmm_type_size(block->type), 0, &status);
+    to->empty = SPMM_UPLOAD(up, work->empty, work->n_empty, &status);
+    to->piece = SPMM_UPLOAD(up, work->piece, work->n_pieces, &status);
+    to->split = SPMM_UPLOAD(up, work->split, work->n_splits, &status);
+    return status;
 }
 
 static spmm_status_t count_columns(spmm_env_t *env, const spmm_csr_t *block, int32_t *used)
@@ -189,8 +151,7 @@ static bool has_short_rows(const spmm_csr_t *block)
 static spmm_status_t make_rows(csr_gpu_t *f, const spmm_csr_t *block)
 {
     spmm_csr_row_t *list;
-    void           *row = NULL;
-    spmm_status_t   status;
+    spmm_status_t   status = SPMM_OK;
 
     if (!has_short_rows(block)) {
         return SPMM_OK;
@@ -202,8 +163,7 @@ static spmm_status_t make_rows(csr_gpu_t *f, const spmm_csr_t *block)
     f->rows.n_long      = list_rows(block, true, list);
     f->rows.n_rows      = f->rows.n_long + list_rows(block, false, list + f->rows.n_long);
     f->rows.most_blocks = (f->device->n_sm + 1) / 2;
-    status              = upload(f, list, f->rows.n_rows, sizeof *list, &row);
-    f->rows.row         = row;
+    f->rows.row         = SPMM_UPLOAD(&f->uploads, list, f->rows.n_rows, &status);
     spmmi_free(list);
     return status;
 }
@@ -252,31 +212,26 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
 }
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
+static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format)
 {
     csr_gpu_t    *f;
     spmm_status_t status;
 
+    (void)engine;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "a CSR engine");
     }
-    f->device = device;
-    status    = fill(f, block, problem);
+    f->device         = device;
+    f->uploads.device = device;
+    status            = fill(f, block, problem);
     if (status != SPMM_OK) {
         destroy(f);
         return status;
     }
     *format = f;
     return SPMM_OK;
-}
-
-static spmm_status_t refill(void *format, const void *values)
-{
-    csr_gpu_t *f = format;
-
-    return spmmi_device_write(f->device, (void *)(uintptr_t)f->pieces.values, values,
-                              f->value_bytes);
 }
 
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
@@ -308,60 +263,33 @@ static spmm_status_t execute(void *format, const spmm_operands_t *x)
                             "the kernel csr_mm");
 }
 
-static bool waits(const void *format, const spmm_operands_t *x)
-{
-    const csr_gpu_t *f = format;
-
-    return f->rows.n_rows > 0 && x->layout == SPMM_LAYOUT_ROW && x->n > 0 &&
-           !spmmi_scalar_is_zero(x->beta);
-}
-
 static void bytes(const void *format, size_t *host, size_t *device)
 {
     const csr_gpu_t *f = format;
 
     *host   = sizeof *f;
-    *device = f->device_bytes;
-}
-#else
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    (void)problem;
-    (void)device;
-    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
-    return false;
+    *device = f->uploads.bytes;
 }
 #endif
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* by name alone: test_huge has not run on a GPU */
-    }
-    return spmmi_gpu_sum_s(sum, spmmi_csr_gpu_terms(pattern, problem, device, sum));
-}
-
 const spmm_engine_ops_t spmmi_engine_csr_gpu = {
-    .name        = "csr-gpu",
-    .description = "CSR on CUDA cores, entries dealt out evenly; all types",
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = spmmi_csr_gpu_terms,
+    .facts.name           = "csr-gpu",
+    .facts.description    = "CSR on CUDA cores, entries dealt out evenly; all types",
+    .facts.lacks          = SPMM_LACKS_CUDA,
+    .facts.device         = SPMM_DEVICE_CUDA,
+    .facts.few_entries    = true, /* test_huge has not run on a GPU */
+    .facts.stores_columns = true,
+    .facts.in_order       = true,
+    .facts.waits          = SPMM_CSR_WAITS,
+    .facts.follows        = true,
+    .cost                 = spmmi_csr_gpu_terms,
 #ifdef SPMM_HAVE_CUDA
-    .built          = true,
-    .stores_columns = true,
-    .in_order       = true,
-    .preload        = preload,
-    .build          = build,
-    .refill         = refill,
-    .places         = places,
-    .execute        = execute,
-    .waits          = waits,
-    .follows        = true,
-    .bytes          = bytes,
-    .destroy        = destroy,
+    .preload  = preload,
+    .supports = supports,
+    .build    = build,
+    .places   = places,
+    .execute  = execute,
+    .bytes    = bytes,
+    .destroy  = destroy,
 #endif
 };

@@ -52,7 +52,7 @@ int64_t spmmi_csr_work_limit(const spmm_csr_t *block, int64_t n, int64_t used_co
 
 /* What a product with engine csr-gpu takes. */
 
-/** As spmm_engine_ops_t.terms. */
+/** As spmm_engine_ops_t.cost. */
 int spmmi_csr_gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                         const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 

@@ -10,6 +10,7 @@
 #include "engine/csr/strips_args.h"
 #include "engine/csr/strips_format.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
@@ -29,9 +30,8 @@ static double far(const spmm_pattern_t *pattern)
     return fmin((double)pattern->used_cols * 2.0 * SPMM_STRIP_SLICE / 1e6, 1.0);
 }
 
-/* As spmm_engine_ops_t.terms. */
-static int strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const spmm_strips_facts_t facts = spmmi_strips_facts(pattern);
     const double us = 1e-6, size = (double)spmm_type_size(problem->ab_type), n = (double)problem->n;
@@ -41,6 +41,10 @@ static int strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
     const double slices  = ceil(n * size / (2.0 * SPMM_STRIP_SLICE));
     const double *k      = constants[size > 4.0];
 
+    if (pattern->nnz > 0 && facts.strips == 0) { /* by name alone */
+        terms[0] = (spmm_cost_term_t){"strips", k[6], INFINITY};
+        return 1;
+    }
     terms[0] = (spmm_cost_term_t){"launch", k[0], us};
     spmmi_gpu_once_terms(device, spmmi_gpu_once_s(pattern, problem, device, a), k + 1, terms + 1);
     terms[3] = (spmm_cost_term_t){"sectors", k[3], sectors * n / l2};
@@ -58,23 +62,16 @@ static int strips_terms(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 #include "cuda/csr/strips.h"
 #include "device/device_cuda.h"
 
-enum { UPLOADS = 9 }; /* arrays on the device */
-
 typedef struct {
     const spmm_device_t *device;
-    spmm_strips_args_t   args;            /* device arrays, as of the next */
-    void                *upload[UPLOADS]; /* owned device memory: they */
-    int                  n_uploads;
+    spmm_strips_args_t   args;    /* device arrays, as of the next */
+    spmm_uploads_t       uploads; /* they */
     int64_t              n_entries;
-    size_t               device_bytes;
 } strips_t;
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    if (device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_WHY, "needs a GPU");
-        return false;
-    }
+    (void)device;
     if ((problem->ab_type != SPMM_R_64F && problem->ab_type != SPMM_R_32F) ||
         problem->c_type != problem->ab_type) {
         (void)snprintf(why, SPMM_WHY, "needs A, B and C of type 64f or 32f");
@@ -102,32 +99,17 @@ static void destroy(void *format)
     if (f == NULL) {
         return;
     }
-    for (int k = 0; k < f->n_uploads; k++) {
-        f->device->ops->release(f->device, f->upload[k]);
-    }
+    spmmi_uploads_free(&f->uploads);
     spmmi_free(f);
 }
 
-/* Device memory of @p count elements, in whole words of 16 bytes, which kernels copy, filled from
- * @p host unless that is NULL; NULL after a failure. */
+/* Device memory of @p count elements, in whole words of 16 bytes, which kernels copy. */
 static void *upload(strips_t *f, const void *host, int64_t count, size_t size,
                     spmm_status_t *status)
 {
     const size_t bytes = (size_t)count * size; /* of an array that the host holds */
-    const size_t words = (bytes + 15) / 16 * 16;
-    void        *device;
 
-    if (*status != SPMM_OK) {
-        return NULL;
-    }
-    *status = f->device->ops->alloc_cached(f->device, words, &device);
-    if (*status != SPMM_OK) {
-        return NULL;
-    }
-    f->upload[f->n_uploads++] = device;
-    f->device_bytes += words;
-    *status = host == NULL ? SPMM_OK : f->device->ops->stage(f->device, device, host, bytes);
-    return device;
+    return spmmi_upload(&f->uploads, host, bytes, (16 - bytes % 16) % 16, status);
 }
 
 /* Sums of the pieces of split rows, and zeros to count those that are done in. */
@@ -148,7 +130,7 @@ static spmm_status_t make_room(strips_t *f, const spmm_strips_t *host, int64_t n
                                  "counts of pieces");
     }
     f->args.n_slices = (int32_t)slices;
-    f->args.partial  = upload(f, NULL, (int64_t)bytes, 1, &status);
+    f->args.partial  = spmmi_upload_room(&f->uploads, (bytes + 15) / 16 * 16, &status);
     f->args.arrived  = upload(f, zeros, host->n_splits * slices, sizeof *zeros, &status);
     spmmi_free(zeros);
     return status;
@@ -177,14 +159,16 @@ static spmm_status_t upload_all(strips_t *f, const spmm_csr_t *block, const spmm
     return status;
 }
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
+static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format)
 {
     strips_t     *f;
     spmm_strips_t host;
     const int64_t size = (int64_t)spmm_type_size(block->type);
     spmm_status_t status;
 
+    (void)engine;
     SPMM_TRY(spmmi_strips_create(device->env, block,
                                  spmmi_strips_rows(block->n_rows, problem->n, size, device->n_sm),
                                  device->threads, &host));
@@ -192,8 +176,9 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
         spmmi_strips_free(&host);
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "an engine of strips");
     }
-    f->device = device;
-    status    = upload_all(f, block, &host);
+    f->device         = device;
+    f->uploads.device = device;
+    status            = upload_all(f, block, &host);
     if (status == SPMM_OK) {
         status = make_room(f, &host, problem->n);
     }
@@ -212,14 +197,6 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
     }
     *format = f;
     return SPMM_OK;
-}
-
-static spmm_status_t refill(void *format, const void *values)
-{
-    const strips_t *f = format;
-
-    return spmmi_device_write(f->device, (void *)(uintptr_t)f->args.values, values,
-                              (size_t)f->n_entries * spmm_type_size(f->args.type));
 }
 
 static spmm_status_t places(const void *format, void **values, int64_t *count, int32_t **from)
@@ -251,44 +228,25 @@ static void bytes(const void *format, size_t *host, size_t *device)
     const strips_t *f = format;
 
     *host   = sizeof *f;
-    *device = f->device_bytes;
-}
-#else
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    (void)problem;
-    (void)device;
-    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
-    return false;
+    *device = f->uploads.bytes;
 }
 #endif
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (pattern->nnz > INT32_MAX || (pattern->nnz > 0 && spmmi_strips_facts(pattern).strips == 0)) {
-        return INFINITY; /* by name alone */
-    }
-    return spmmi_gpu_sum_s(sum, strips_terms(pattern, problem, device, sum));
-}
-
 const spmm_engine_ops_t spmmi_engine_strips = {
-    .name        = "strips",
-    .description = "strips of rows on CUDA cores, column-major B transposed in shared memory",
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = strips_terms,
-    .facts       = &spmmi_strips_pattern_facts,
+    .facts.name        = "strips",
+    .facts.description = "strips of rows on CUDA cores, column-major B transposed in shared memory",
+    .facts.lacks       = SPMM_LACKS_CUDA,
+    .facts.device      = SPMM_DEVICE_CUDA,
+    .facts.few_entries = true,
+    .facts.pattern     = &spmmi_strips_pattern_facts,
+    .cost              = cost,
 #ifdef SPMM_HAVE_CUDA
-    .built   = true,
-    .preload = preload,
-    .build   = build,
-    .refill  = refill,
-    .places  = places,
-    .execute = execute,
-    .bytes   = bytes,
-    .destroy = destroy,
+    .preload  = preload,
+    .supports = supports,
+    .build    = build,
+    .places   = places,
+    .execute  = execute,
+    .bytes    = bytes,
+    .destroy  = destroy,
 #endif
 };

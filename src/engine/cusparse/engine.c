@@ -5,6 +5,7 @@
 
 #include "base/scalar.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
@@ -18,21 +19,8 @@ enum { MOST_COLUMNS = 65535 * 16 };
  * which allows less accuracy and does not ask for it. */
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
-    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
-
-    if (device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_WHY, "needs a GPU");
-        return false;
-    }
-    if (c != ab && !(half && c == SPMM_R_32F)) {
-        (void)snprintf(why, SPMM_WHY,
-                       "cannot store C in a type other than that of A and B, "
-                       "FP32 for 16-bit ones aside");
-        return false;
-    }
-    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
-        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+    (void)device;
+    if (!spmmi_gpu_supports(problem, why)) {
         return false;
     }
     if (problem->n > MOST_COLUMNS) {
@@ -49,14 +37,6 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
         return false;
     }
     return true;
-}
-#else
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    (void)problem;
-    (void)device;
-    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA");
-    return false;
 }
 #endif
 
@@ -121,8 +101,8 @@ static int terms_by_row(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 }
 
 /* Of one column the faster of cusparseSpMV and the others: a format measures both. */
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const int        count = problem->layout == SPMM_LAYOUT_COL
                                  ? terms_by_column(pattern, problem, terms)
@@ -132,7 +112,7 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     if (problem->n == 1) {
         const int of_one = terms_of_column(pattern, problem, one);
 
-        if (spmmi_gpu_sum_s(one, of_one) < spmmi_gpu_sum_s(terms, count)) {
+        if (spmmi_cost_sum(one, of_one) < spmmi_cost_sum(terms, count)) {
             memcpy(terms, one, (size_t)of_one * sizeof *one);
             return of_one;
         }
@@ -140,26 +120,17 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     return count;
 }
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
-}
-
 const spmm_engine_ops_t spmmi_engine_cusparse = {
-    .name        = "cusparse",
-    .description = "CSR through cuSPARSE, fastest of its algorithms, all types",
-    .baseline    = true,
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = terms,
+    .facts.name        = "cusparse",
+    .facts.description = "CSR through cuSPARSE, fastest of its algorithms, all types",
+    .facts.lacks       = SPMM_LACKS_CUDA,
+    .facts.device      = SPMM_DEVICE_CUDA,
+    .facts.baseline    = true,
+    .cost              = cost,
 #ifdef SPMM_HAVE_CUDA
-    .built    = true,
+    .supports = supports,
     .variants = spmmi_cusparse_variants,
     .build    = spmmi_cusparse_build,
-    .refill   = spmmi_cusparse_refill,
     .places   = spmmi_cusparse_places,
     .execute  = spmmi_cusparse_execute,
     .bytes    = spmmi_cusparse_bytes,

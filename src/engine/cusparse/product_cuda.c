@@ -112,12 +112,14 @@ static void share_arrays(spmm_cusparse_t *f, const spmm_cusparse_t *of)
     f->common->users++;
 }
 
-spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                   const spmm_device_t *device, void **format)
+spmm_status_t spmmi_cusparse_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                   const spmm_problem_t *problem, const spmm_device_t *device,
+                                   void **format)
 {
     spmm_status_t    status = spmmi_cuda_use(device);
     spmm_cusparse_t *f;
 
+    (void)engine;
     if (status != SPMM_OK) {
         return status;
     }
@@ -145,15 +147,6 @@ spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t
     }
     *format = f;
     return SPMM_OK;
-}
-
-spmm_status_t spmmi_cusparse_refill(void *format, const void *values)
-{
-    const spmm_cusparse_t *f = format;
-
-    SPMM_TRY(spmmi_cuda_use(f->device));
-    return spmmi_device_write(f->device, f->values, values,
-                              (size_t)f->nnz * spmm_type_size(f->problem.ab_type));
 }
 
 spmm_status_t spmmi_cusparse_places(const void *format, void **values, int64_t *count,

@@ -81,9 +81,9 @@ int spmmi_cusparse_variants(const spmm_pattern_t *pattern, const spmm_problem_t 
                             const spmm_device_t *device);
 
 /* The operations of the engine. */
-spmm_status_t spmmi_cusparse_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                   const spmm_device_t *device, void **format);
-spmm_status_t spmmi_cusparse_refill(void *format, const void *values);
+spmm_status_t spmmi_cusparse_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                   const spmm_problem_t *problem, const spmm_device_t *device,
+                                   void **format);
 spmm_status_t spmmi_cusparse_places(const void *format, void **values, int64_t *count,
                                     int32_t **from);
 spmm_status_t spmmi_cusparse_execute(void *format, const spmm_operands_t *x);

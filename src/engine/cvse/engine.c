@@ -50,30 +50,20 @@ static int32_t slab_rows(const spmm_device_t *device, int32_t n_cols)
 }
 
 /* Decoding on CPUs does not get faster with taller windows. */
-static spmm_status_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                    spmm_cvse_variant_t *variant)
+static spmm_cvse_variant_t choose_variant(const spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
-    const spmm_problem_t *p = &base->problem;
-    spmm_cvse_variant_t   list[SPMM_CVSE_VARIANTS];
-    spmm_tc_facts_t       facts;
-    int64_t               used_cols;
+    const spmm_problem_t *p       = &base->problem;
+    spmm_cvse_variant_t   variant = {.height = 8}, list[SPMM_CVSE_VARIANTS];
     int                   n;
 
-    *variant = (spmm_cvse_variant_t){.height = 8};
     if (base->device->kind == SPMM_DEVICE_CPU ||
         (p->variant >= SPMM_CVSE_VARIANTS &&
-         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_VARIANTS, variant))) {
-        return SPMM_OK;
+         spmmi_cvse_variant_at(p->variant - SPMM_CVSE_VARIANTS, &variant))) {
+        return variant;
     }
-    if (p->pattern != NULL) {
-        facts = p->pattern->tc;
-    } else {
-        SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
-    }
-    n = spmmi_cvse_variants(&facts, block->n_rows, slab_rows(base->device, block->n_cols), p->n,
-                            base->device->n_sm, list);
-    *variant = list[p->variant < n ? p->variant : 0];
-    return SPMM_OK;
+    n = spmmi_cvse_variants(&p->pattern->tc, block->n_rows, slab_rows(base->device, block->n_cols),
+                            p->n, base->device->n_sm, list);
+    return list[p->variant < n ? p->variant : 0];
 }
 
 static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
@@ -81,7 +71,7 @@ static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
     cvse_t     *f   = (cvse_t *)base;
     spmm_env_t *env = base->device->env;
 
-    SPMM_TRY(choose_variant(base, block, &f->variant));
+    f->variant = choose_variant(base, block);
     SPMM_TRY(spmmi_cvse_create(env, block, spmmi_pattern_windows(base->problem.pattern),
                                f->variant.height, base->device->threads, &f->format));
     f->arrays = spmmi_cvse_arrays(&f->format);
@@ -161,7 +151,7 @@ static spmm_status_t put(cvse_t *f, const void *host, size_t size, int blank, vo
 static void *put_new(cvse_t *f, const void *host, size_t size, int blank, spmm_status_t *status)
 {
     const size_t blocks = (size_t)f->format.n_blocks + (size_t)f->tasks.n_tasks;
-    void        *to     = spmmi_tc_take(&f->base, blocks * size, status);
+    void        *to     = spmmi_upload_room(&f->base.uploads, blocks * size, status);
 
     if (*status == SPMM_OK) {
         *status = put(f, host, size, blank, to);
@@ -177,6 +167,7 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const spmm_cvse_arrays_t *a  = &f->arrays;
     spmm_cvse_arrays_t       *to = &f->device_arrays;
     const spmm_cvse_tasks_t  *t  = &f->tasks;
+    spmm_uploads_t           *up = &base->uploads;
     const size_t  blocks = (size_t)f->format.n_blocks, list = SPMM_CVSE_BLOCK * sizeof *a->col;
     const size_t  bits    = (size_t)a->height * sizeof *a->bits;
     const size_t  windows = (size_t)a->n_windows + 1;
@@ -187,9 +178,9 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     to->col        = put_new(f, a->col, list, NO_COLUMNS, &status);
     to->values     = put_new(f, a->values, block_bytes(f), NO_VALUES, &status);
     to->bits       = f->dealt != NULL ? put_new(f, a->bits, bits, 0, &status)
-                                      : spmmi_tc_upload(base, a->bits, blocks * bits, 0, &status);
-    to->window_ptr = spmmi_tc_upload(base, a->window_ptr, windows * sizeof(int32_t), 0, &status);
-    task = spmmi_tc_upload(base, t->task, (size_t)t->n_tasks * sizeof *t->task, 0, &status);
+                                      : spmmi_upload(up, a->bits, blocks * bits, 0, &status);
+    to->window_ptr = SPMM_UPLOAD(up, a->window_ptr, windows, &status);
+    task           = SPMM_UPLOAD(up, t->task, t->n_tasks, &status);
     spmmi_tc_let_go(base, offsetof(cvse_t, format.col), to->col, blocks * list, SPMM_TC_GONE,
                     &status);
     spmmi_tc_let_go(base, offsetof(cvse_t, format.values), to->values, blocks * block_bytes(f),
@@ -256,12 +247,6 @@ static const spmm_tc_kind_t kind = {
     .launch        = SPMM_TC_ON_CUDA(launch),
 };
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&kind, block, problem, device, format);
-}
-
 /* The same places in the order on the device. */
 static spmm_status_t deal_places(const cvse_t *f, size_t size, int32_t **from)
 {
@@ -309,20 +294,20 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
 {
     const int32_t       n_cols = slab_rows(device, pattern->n_cols);
     spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS];
-    double              others = 0.0, slab;
+    double              slab;
 
     (void)spmmi_cvse_variants(&pattern->tc, pattern->n_rows, n_cols, problem->n, device->n_sm,
                               list);
     if (list[0].slab == 0) {
         return count;
     }
-    for (int k = 0; k < count; k++) {
-        others += terms[k].constant * terms[k].seconds;
-    }
     slab =
         spmmi_cvse_slab_s(&pattern->tc, pattern->n_rows, n_cols, problem->n, device->n_sm, list[0]);
-    terms[0] = slab < others ? (spmm_cost_term_t){"slab", 1.0, slab} : terms[0];
-    return slab < others ? 1 : count;
+    if (slab >= spmmi_cost_sum(terms, count)) {
+        return count;
+    }
+    terms[0] = (spmm_cost_term_t){"slab", 1.0, slab};
+    return 1;
 }
 
 /* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
@@ -332,8 +317,8 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
  * of it, as where rows are not padded to whole accesses, and 0 right where they are, which plans do
  * not know.  Constants by bench/fit/fit.py from times on one H100, but that one
  * (docs/explanation/choices.md). */
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double           us       = 1e-6;
     const int32_t          height   = spmmi_cvse_height(&pattern->tc, problem->n);
@@ -361,6 +346,13 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     terms[7] =
         (spmm_cost_term_t){"narrow", 1.0, whole * spmmi_gpu_narrow(problem) * terms[3].seconds};
     return slab_term(pattern, problem, device, terms, 8);
+}
+
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+{
+    return device->kind == SPMM_DEVICE_CPU ? spmmi_tc_cpu_cost(pattern, problem, device, terms)
+                                           : gpu_terms(pattern, problem, device, terms);
 }
 
 static int variants(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
@@ -419,27 +411,23 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
     }
 }
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    return spmmi_tc_cost(pattern, problem, device, terms);
-}
+static const spmm_pattern_facts_t pattern_facts = {.describe = describe_pattern};
 
 const spmm_engine_ops_t spmmi_engine_cvse = {
-    .name             = "cvse",
-    .description      = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
-    .built            = true,
-    .preload          = SPMM_TC_ON_CUDA(preload),
-    .describe_pattern = describe_pattern,
-    .supports         = spmmi_tc_supports_half,
-    .cost             = cost,
-    .terms            = terms,
-    .variants         = variants,
-    .build            = build,
-    .refill           = spmmi_tc_refill,
-    .places           = places,
-    .execute          = spmmi_tc_execute,
-    .describe         = describe,
-    .bytes            = spmmi_tc_bytes,
-    .destroy          = spmmi_tc_destroy,
+    .facts.name        = "cvse",
+    .facts.description = "CVSE: vectors of 8 or 16 rows, transposed mma; FP16 and BF16",
+    .facts.few_entries = true,
+    .facts.pattern     = &pattern_facts,
+    .preload           = SPMM_TC_ON_CUDA(preload),
+    .supports          = spmmi_tc_supports_half,
+    .cost              = cost,
+    .variants          = variants,
+    .kind              = &kind,
+    .build             = spmmi_tc_build,
+    .refill            = spmmi_tc_refill,
+    .places            = places,
+    .execute           = spmmi_tc_execute,
+    .describe          = describe,
+    .bytes             = spmmi_tc_bytes,
+    .destroy           = spmmi_tc_destroy,
 };

@@ -9,6 +9,7 @@
 #include "base/scalar.h"
 #include "engine/dense/format.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/tune/roofline.h"
 #include "spmm_dist/context.h"
 
@@ -48,28 +49,18 @@ void spmmi_dense_places(int32_t n_rows, int64_t ld, const int32_t *row_ptr, cons
 #include "cuda/dense/dense.h"
 #include "engine/dense/product_cuda.h"
 
+#define LACKS  NULL
+#define LOAD_S (&spmmi_lt_load_s)
+
 enum { MOST_COLUMNS = 65535 * 32 }; /* a grid of tiles of 32 columns */
 
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
-    const spmm_type_t ab = problem->ab_type, c = problem->c_type;
-    const bool        half = ab == SPMM_R_16F || ab == SPMM_R_16BF;
-
-    if (device->kind != SPMM_DEVICE_CUDA) {
-        (void)snprintf(why, SPMM_WHY, "needs a GPU");
-        return false;
-    }
-    if (spmmi_is_complex(ab)) {
+    if (spmmi_is_complex(problem->ab_type)) {
         (void)snprintf(why, SPMM_WHY, "multiplies real blocks");
         return false;
     }
-    if (c != ab && !(half && c == SPMM_R_32F)) {
-        (void)snprintf(why, SPMM_WHY, "needs C of type %s%s for A and B of that type",
-                       spmmi_type_name(ab), half ? " or 32f" : "");
-        return false;
-    }
-    if (spmmi_is_64f(ab) != (problem->compute == SPMM_COMPUTE_64F)) {
-        (void)snprintf(why, SPMM_WHY, "computes FP64 data in FP64 and all other types in FP32");
+    if (!spmmi_gpu_supports(problem, why)) {
         return false;
     }
     if (problem->n > MOST_COLUMNS) {
@@ -88,13 +79,8 @@ static spmm_status_t preload(const spmm_device_t *device)
     return spmmi_cuda_check(device, spmmi_cuda_dense_preload(), "loading the kernels of dense");
 }
 #else
-static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
-{
-    (void)problem;
-    (void)device;
-    (void)snprintf(why, SPMM_WHY, "needs a build with CUDA and cuBLASLt");
-    return false;
-}
+#define LACKS  "CUDA and cuBLASLt"
+#define LOAD_S NULL
 #endif
 
 /* Of the terms below: FP64, FP32, FP32 as TF32, 16-bit types.  Least squares of relative errors
@@ -126,8 +112,8 @@ static int kind_of(const spmm_problem_t *problem)
 
 /* Launches; A with its zeros, B and C once, C twice; multiplications and additions; and the chain
  * of those of one place of C, of which cuBLASLt makes parts where rows are long. */
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const int64_t size  = (int64_t)spmm_type_size(problem->ab_type);
     const int64_t inner = problem->layout == SPMM_LAYOUT_COL ? pattern->n_cols : problem->n;
@@ -137,23 +123,16 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     const double  n      = (double)problem->n;
     const double  places = (double)size * (m * k + k * n + m * n);
 
+    if (pattern->nnz > 0 &&
+        !spmmi_dense_fits(pattern->n_rows, pattern->n_cols, pattern->nnz, problem->ab_type)) {
+        terms[0] = (spmm_cost_term_t){"once", c[1], INFINITY}; /* build() would refuse */
+        return 1;
+    }
     terms[0] = (spmm_cost_term_t){"launch", c[0], 1e-6};
     terms[1] = (spmm_cost_term_t){"once", c[1], places * 1e-12};
     terms[2] = (spmm_cost_term_t){"sums", c[2], 2e-15 * m * k * n * 132.0 / device->n_sm};
     terms[3] = (spmm_cost_term_t){"chain", c[3], sqrt(k) * 1e-6};
     return 4;
-}
-
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (pattern->nnz > 0 &&
-        !spmmi_dense_fits(pattern->n_rows, pattern->n_cols, pattern->nnz, problem->ab_type)) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
 }
 
 /* All places, and the sums of the planned product. */
@@ -167,24 +146,24 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
 }
 
 const spmm_engine_ops_t spmmi_engine_dense = {
-    .name        = "dense",
-    .description = "all places of a block, by cuBLASLt; real types",
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = terms,
-    .least_bytes = least_bytes,
+    .facts.name           = "dense",
+    .facts.description    = "all places of a block, by cuBLASLt; real types",
+    .facts.lacks          = LACKS,
+    .facts.device         = SPMM_DEVICE_CUDA,
+    .facts.always_tried   = true,
+    .facts.stores_columns = true,
+    .facts.load_s         = LOAD_S,
+    .cost                 = cost,
+    .least_bytes          = least_bytes,
 #ifdef SPMM_HAVE_CUBLASLT
-    .built          = true,
-    .always_tried   = true,
-    .stores_columns = true,
-    .preload        = preload,
-    .load_s         = spmmi_lt_load_s,
-    .build          = spmmi_dense_build,
-    .refill         = spmmi_dense_refill,
-    .places         = spmmi_dense_where,
-    .execute        = spmmi_dense_execute,
-    .describe       = spmmi_dense_describe,
-    .bytes          = spmmi_dense_bytes,
-    .destroy        = spmmi_dense_destroy,
+    .preload  = preload,
+    .supports = supports,
+    .build    = spmmi_dense_build,
+    .refill   = spmmi_dense_refill,
+    .places   = spmmi_dense_where,
+    .execute  = spmmi_dense_execute,
+    .describe = spmmi_dense_describe,
+    .bytes    = spmmi_dense_bytes,
+    .destroy  = spmmi_dense_destroy,
 #endif
 };

@@ -46,7 +46,6 @@ static const struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static spmm_lt_t      table;
 static char           why[256]; /* it could not be loaded; "": it was */
-static atomic_bool    tried;
 
 static void load(void)
 {
@@ -69,17 +68,14 @@ static void load(void)
     }
 }
 
-double spmmi_lt_load_s(void)
-{
-    return atomic_load(&tried) ? 0.0 : 0.3;
-}
+_Atomic(double) spmmi_lt_load_s = 0.3;
 
 /* Load it, once in a process.
  * @return SPMM_ERR_UNSUPPORTED where it is not installed, or lacks a function */
 static spmm_status_t lt_open(const spmm_device_t *device, const spmm_lt_t **lt)
 {
     (void)pthread_once(&once, load); /* it fails for a wrong argument alone */
-    atomic_store(&tried, true);
+    atomic_store(&spmmi_lt_load_s, 0.0);
     if (why[0] != '\0') {
         return spmmi_fail(&device->env->err, SPMM_ERR_UNSUPPORTED,
                           "engine dense needs cuBLASLt, which cannot be loaded: %s", why);
@@ -514,12 +510,10 @@ static spmm_status_t shrink(spmm_dense_t *f)
         need = f->planned[goal].work_bytes > need ? f->planned[goal].work_bytes : need;
     }
     f->device->ops->release(f->device, f->work);
-    f->work = NULL;
-    f->device_bytes -= f->work_bytes;
+    f->work       = NULL;
     f->work_bytes = 0;
     SPMM_TRY(f->device->ops->alloc_cached(f->device, need, &f->work));
     f->work_bytes = need;
-    f->device_bytes += need;
     return SPMM_OK;
 }
 
@@ -547,31 +541,10 @@ static spmm_status_t dense_tune(spmm_dense_t *f)
  * one at C behind it. */
 static const double marked_bytes = 6e6;
 
-/* Device memory of @p count elements, counted in the format. */
-static spmm_status_t reserve(spmm_dense_t *f, int64_t count, size_t size, void *ptr)
-{
-    size_t bytes;
-
-    if (!spmmi_size_mul((size_t)count, size, &bytes)) {
-        return spmmi_fail_memory(&f->device->env->err, count, size, "engine dense");
-    }
-    SPMM_TRY(f->device->ops->alloc_cached(f->device, bytes, (void **)ptr));
-    f->device_bytes += bytes;
-    return SPMM_OK;
-}
-
-/* There once the default stream is. */
-static spmm_status_t upload(spmm_dense_t *f, const void *host, int64_t count, size_t size,
-                            void *ptr)
-{
-    SPMM_TRY(reserve(f, count, size, ptr));
-    return f->device->ops->stage(f->device, *(void **)ptr, host, (size_t)count * size);
-}
-
 static spmm_status_t upload_offsets(spmm_dense_t *f, const int64_t *row_ptr)
 {
     int32_t      *narrow;
-    spmm_status_t status;
+    spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW(narrow, f->A.n_rows + 1) == NULL) {
         return spmmi_fail_memory(&f->device->env->err, f->A.n_rows + 1, sizeof *narrow,
@@ -580,7 +553,7 @@ static spmm_status_t upload_offsets(spmm_dense_t *f, const int64_t *row_ptr)
     for (int32_t i = 0; i <= f->A.n_rows; i++) {
         narrow[i] = (int32_t)row_ptr[i];
     }
-    status = upload(f, narrow, f->A.n_rows + 1, sizeof *narrow, &f->A.row_ptr);
+    f->A.row_ptr = SPMM_UPLOAD(&f->uploads, narrow, f->A.n_rows + 1, &status);
     spmmi_free(narrow);
     return status;
 }
@@ -616,34 +589,39 @@ static spmm_status_t reserve_marks(spmm_dense_t *f)
     const double  b      = (double)f->A.n_cols * n * (double)spmm_type_size(f->problem.ab_type);
     const double  c      = (double)f->A.n_rows * n * (double)spmm_type_size(f->problem.c_type);
     const int64_t groups = (f->problem.n + SPMM_DENSE_GROUP - 1) / SPMM_DENSE_GROUP;
+    const size_t  bytes  = (size_t)groups * sizeof(uint32_t);
+    spmm_status_t status = SPMM_OK;
 
     if (c < marked_bytes || b > c) {
         return SPMM_OK;
     }
-    SPMM_TRY(reserve(f, groups, sizeof(uint32_t), &f->marks));
-    SPMM_CUDA(f->device, cudaMemsetAsync(f->marks, 0, (size_t)groups * sizeof(uint32_t), NULL));
+    f->marks = spmmi_upload_room(&f->uploads, bytes, &status);
+    SPMM_TRY(status);
+    SPMM_CUDA(f->device, cudaMemsetAsync(f->marks, 0, bytes, NULL));
     return SPMM_OK;
 }
 
 static spmm_status_t make_arrays(spmm_dense_t *f, const spmm_csr_t *block)
 {
-    const size_t  size   = spmm_type_size(block->type);
-    const int64_t places = f->A.n_rows * f->A.ld;
+    const size_t places = (size_t)(f->A.n_rows * f->A.ld) * spmm_type_size(block->type);
+    const size_t sums =
+        (size_t)(f->A.n_rows * f->problem.n) * spmm_type_size(spmmi_accum_type(f->problem.ab_type));
+    spmm_status_t status = SPMM_OK;
 
     if (!spmmi_csr_row_map_is_identity(block)) {
-        SPMM_TRY(upload(f, block->row_map, block->n_rows, sizeof(int32_t), &f->row_map));
+        f->row_map = SPMM_UPLOAD(&f->uploads, block->row_map, block->n_rows, &status);
     }
     if (f->nnz == 0) {
-        return f->device->ops->stream_sync(f->device, NULL);
+        return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
     }
+    f->A.col    = SPMM_UPLOAD(&f->uploads, block->col_idx, f->nnz, &status);
+    f->A.values = spmmi_upload_room(&f->uploads, places, &status);
+    f->sum      = spmmi_upload_room(&f->uploads, sums, &status);
+    SPMM_TRY(status);
     SPMM_TRY(upload_offsets(f, block->row_ptr));
-    SPMM_TRY(upload(f, block->col_idx, f->nnz, sizeof(int32_t), &f->A.col));
-    SPMM_TRY(reserve(f, places, size, &f->A.values));
-    SPMM_CUDA(f->device, cudaMemsetAsync(f->A.values, 0, (size_t)places * size, NULL));
-    SPMM_TRY(reserve(f, f->A.n_rows * f->problem.n,
-                     spmm_type_size(spmmi_accum_type(f->problem.ab_type)), &f->sum));
+    SPMM_CUDA(f->device, cudaMemsetAsync(f->A.values, 0, places, NULL));
     SPMM_TRY(reserve_marks(f));
-    SPMM_TRY(reserve(f, (int64_t)SPMM_DENSE_WORK, 1, &f->work));
+    SPMM_TRY(f->device->ops->alloc_cached(f->device, SPMM_DENSE_WORK, &f->work));
     f->work_bytes = SPMM_DENSE_WORK;
     return spmmi_dense_refill(f, block->values);
 }
@@ -668,24 +646,27 @@ static spmm_status_t fill(spmm_dense_t *f, const spmm_csr_t *block)
     return f->nnz > 0 ? dense_tune(f) : SPMM_OK;
 }
 
-spmm_status_t spmmi_dense_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format)
+spmm_status_t spmmi_dense_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                const spmm_problem_t *problem, const spmm_device_t *device,
+                                void **format)
 {
     spmm_status_t status;
     spmm_dense_t *f;
 
+    (void)engine;
     if (SPMM_NEW_ZERO(f, 1) == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, sizeof *f, "engine dense");
     }
-    f->device   = device;
-    f->problem  = *problem;
-    f->nnz      = spmmi_csr_nnz(block);
-    f->seconds  = NAN;
-    f->A.type   = block->type;
-    f->A.n_rows = block->n_rows;
-    f->A.n_cols = block->n_cols;
-    f->A.ld     = spmmi_dense_ld(block->n_cols, block->type);
-    status      = fill(f, block);
+    f->device         = device;
+    f->problem        = *problem;
+    f->uploads.device = device;
+    f->nnz            = spmmi_csr_nnz(block);
+    f->seconds        = NAN;
+    f->A.type         = block->type;
+    f->A.n_rows       = block->n_rows;
+    f->A.n_cols       = block->n_cols;
+    f->A.ld           = spmmi_dense_ld(block->n_cols, block->type);
+    status            = fill(f, block);
     if (status != SPMM_OK) {
         spmmi_dense_destroy(f);
         return status;
@@ -804,7 +785,7 @@ void spmmi_dense_bytes(const void *format, size_t *host, size_t *device)
     const spmm_dense_t *f = format;
 
     *host   = sizeof *f;
-    *device = f->device_bytes;
+    *device = f->uploads.bytes + f->work_bytes;
 }
 
 void spmmi_dense_destroy(void *format)
@@ -822,12 +803,7 @@ void spmmi_dense_destroy(void *format)
     if (f->handle != NULL) {
         (void)f->lt->Destroy(f->handle); /* the handle is gone either way */
     }
-    f->device->ops->release(f->device, f->A.values);
-    f->device->ops->release(f->device, (void *)(uintptr_t)f->A.row_ptr);
-    f->device->ops->release(f->device, (void *)(uintptr_t)f->A.col);
-    f->device->ops->release(f->device, f->row_map);
-    f->device->ops->release(f->device, f->sum);
-    f->device->ops->release(f->device, f->marks);
+    spmmi_uploads_free(&f->uploads);
     f->device->ops->release(f->device, f->work);
     spmmi_free(f);
 }

@@ -11,6 +11,7 @@
 #include "device/device_cuda.h"
 #include "engine/dense/args.h"
 #include "engine/engine.h"
+#include "engine/gpu.h"
 
 /* The functions of cuBLASLt that the engine calls.  The library is loaded when a block is first
  * built: it takes 50 to 300 ms and 150 MB of host memory, which most programs never need. */
@@ -48,7 +49,7 @@ typedef struct {
 } spmm_lt_t;
 
 /** About what loading it takes, its first list of algorithms included; 0: it is loaded. */
-double spmmi_lt_load_s(void);
+extern _Atomic(double) spmmi_lt_load_s;
 
 /** Of cuBLASLt while algorithms are looked for, for sums of parts of a row. */
 #define SPMM_DENSE_WORK ((size_t)8 << 20)
@@ -78,7 +79,8 @@ typedef struct {
     void                *sum;     /**< [n_rows x problem.n] of the accumulator's type */
     void                *marks;   /**< spmm_dense_marks_t.of; NULL: all of C is looked through */
     void                *work;
-    size_t               work_bytes, device_bytes;
+    size_t               work_bytes;
+    spmm_uploads_t       uploads;                   /**< all arrays but work */
     uint32_t             number;                    /**< of the last product */
     spmm_dense_call_t    planned[SPMM_DENSE_GOALS]; /**< the planned n, tight and aligned */
     spmm_dense_call_t    other[SPMM_DENSE_GOALS];   /**< the last one of another kind */
@@ -89,8 +91,9 @@ typedef struct {
 enum { SPMM_DENSE_ALGORITHMS = 4 }; /**< of cuBLASLt's list, that are measured */
 
 /* The operations of the engine. */
-spmm_status_t spmmi_dense_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                const spmm_device_t *device, void **format);
+spmm_status_t spmmi_dense_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                const spmm_problem_t *problem, const spmm_device_t *device,
+                                void **format);
 spmm_status_t spmmi_dense_refill(void *format, const void *values);
 spmm_status_t spmmi_dense_where(const void *format, void **values, int64_t *count, int32_t **from);
 spmm_status_t spmmi_dense_execute(void *format, const spmm_operands_t *x);

@@ -19,49 +19,31 @@
 
 /* Masks as their kernels take them, from the host to the device. */
 
-/* Device memory of @p bytes, filled from @p host. */
-static spmm_status_t upload_bytes(spmm_sampler_t *s, const void *host, size_t bytes, void **device)
+/* NULL: the identity. */
+static const int32_t *upload_row_map(spmm_sampler_t *s, const spmm_csr_t *block,
+                                     spmm_status_t *status)
 {
-    SPMM_TRY(s->device->ops->alloc_cached(s->device, bytes, device));
-    s->upload[s->n_uploads++] = *device;
-    s->device_bytes += bytes;
-    return s->device->ops->stage(s->device, *device, host, bytes);
-}
-
-/* The same of @p count elements of an array that the host holds. */
-static spmm_status_t upload(spmm_sampler_t *s, const int32_t *host, int64_t count,
-                            const int32_t **device)
-{
-    void               *memory = NULL;
-    const spmm_status_t status = upload_bytes(s, host, (size_t)count * sizeof *host, &memory);
-
-    *device = memory;
-    return status;
-}
-
-static spmm_status_t upload_tiles(spmm_sampler_t *s, const spmm_csr_t *block,
-                                  const spmm_sddmm_tile_list_t *list)
-{
-    s->vectors       = list->vectors;
-    s->tiles.n_rows  = block->n_rows;
-    s->tiles.n_tiles = list->n_tiles;
-    s->tiles.height  = list->height;
-    s->tiles.order   = list->order;
-    SPMM_TRY(upload(s, list->window, list->n_tiles, &s->tiles.window));
-    SPMM_TRY(upload(s, list->col, (int64_t)list->n_tiles * SPMM_SDDMM_TILE, &s->tiles.col));
-    SPMM_TRY(upload(s, list->place, list->n_places, &s->tiles.place));
-    return block->row_map == NULL ? SPMM_OK
-                                  : upload(s, block->row_map, block->n_rows, &s->tiles.row_map);
+    return block->row_map == NULL ? NULL
+                                  : SPMM_UPLOAD(&s->uploads, block->row_map, block->n_rows, status);
 }
 
 static spmm_status_t make_tiles(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
 {
+    spmm_uploads_t        *up     = &s->uploads;
+    spmm_status_t          status = SPMM_OK;
     spmm_sddmm_tile_list_t list;
-    spmm_status_t          status;
 
     SPMM_TRY(
         spmmi_sddmm_make_tiles(s->device->env, block, s->height, place, s->device->threads, &list));
-    status = upload_tiles(s, block, &list);
+    s->vectors       = list.vectors;
+    s->tiles.n_rows  = block->n_rows;
+    s->tiles.n_tiles = list.n_tiles;
+    s->tiles.height  = list.height;
+    s->tiles.order   = list.order;
+    s->tiles.window  = SPMM_UPLOAD(up, list.window, list.n_tiles, &status);
+    s->tiles.col     = SPMM_UPLOAD(up, list.col, (int64_t)list.n_tiles * SPMM_SDDMM_TILE, &status);
+    s->tiles.place   = SPMM_UPLOAD(up, list.place, list.n_places, &status);
+    s->tiles.row_map = upload_row_map(s, block, &status);
     spmmi_sddmm_free_tiles(&list);
     return status;
 }
@@ -69,7 +51,7 @@ static spmm_status_t make_tiles(spmm_sampler_t *s, const spmm_csr_t *block, cons
 static spmm_status_t upload_place(spmm_sampler_t *s, const int64_t *place)
 {
     int32_t      *narrow;
-    spmm_status_t status;
+    spmm_status_t status = SPMM_OK;
 
     if (SPMM_NEW(narrow, s->nnz) == NULL) {
         return spmmi_fail_memory(&s->device->env->err, s->nnz, sizeof *narrow,
@@ -78,101 +60,80 @@ static spmm_status_t upload_place(spmm_sampler_t *s, const int64_t *place)
     for (int64_t e = 0; e < s->nnz; e++) {
         narrow[e] = (int32_t)place[e];
     }
-    status = upload(s, narrow, s->nnz, &s->tasks.place);
+    s->tasks.place = SPMM_UPLOAD(&s->uploads, narrow, s->nnz, &status);
     spmmi_free(narrow);
     return status;
 }
 
 static spmm_status_t make_tasks(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
 {
+    spmm_uploads_t        *up     = &s->uploads;
+    spmm_status_t          status = SPMM_OK;
     spmm_sddmm_task_list_t list;
-    spmm_status_t          status;
 
     SPMM_TRY(spmmi_sddmm_make_tasks(s->device->env, block, &list));
     s->tasks.n_tasks = list.n_tasks;
-    status           = upload(s, list.row, list.n_tasks, &s->tasks.row);
-    if (status == SPMM_OK) {
-        status = upload(s, list.first, (int64_t)list.n_tasks + 1, &s->tasks.first);
-    }
+    s->tasks.row     = SPMM_UPLOAD(up, list.row, list.n_tasks, &status);
+    s->tasks.first   = SPMM_UPLOAD(up, list.first, (int64_t)list.n_tasks + 1, &status);
+    s->tasks.col     = SPMM_UPLOAD(up, block->col_idx, s->nnz, &status);
     spmmi_sddmm_free_tasks(&list);
-    SPMM_TRY(status);
-    SPMM_TRY(upload(s, block->col_idx, s->nnz, &s->tasks.col));
-    return place == NULL ? SPMM_OK : upload_place(s, place);
-}
-
-static spmm_status_t upload_squares(spmm_sampler_t *s, const spmm_csr_t *block,
-                                    const spmm_sddmm_square_list_t *list)
-{
-    void *entry = NULL;
-
-    s->squares.n_rows    = block->n_rows;
-    s->squares.n_cols    = block->n_cols;
-    s->squares.n_squares = list->n_squares;
-    SPMM_TRY(upload(s, list->corner, 2 * (int64_t)list->n_squares, &s->squares.corner));
-    SPMM_TRY(upload(s, list->first, (int64_t)list->n_squares * SPMM_SDDMM_STRIPS + 1,
-                    &s->squares.first));
-    SPMM_TRY(list->shift == NULL
-                 ? upload(s, list->place, s->nnz, &s->squares.place)
-                 : upload(s, list->shift, (int64_t)list->n_squares * SPMM_SDDMM_SQUARE,
-                          &s->squares.shift));
-    SPMM_TRY(upload_bytes(s, list->entry, (size_t)s->nnz * sizeof *list->entry, &entry));
-    s->squares.entry = entry;
-    return block->row_map == NULL ? SPMM_OK
-                                  : upload(s, block->row_map, block->n_rows, &s->squares.row_map);
+    return status == SPMM_OK && place != NULL ? upload_place(s, place) : status;
 }
 
 static spmm_status_t make_squares(spmm_sampler_t *s, const spmm_csr_t *block, const int64_t *place)
 {
+    spmm_uploads_t          *up     = &s->uploads;
+    spmm_sddmm_squares_t    *to     = &s->squares;
+    spmm_status_t            status = SPMM_OK;
     spmm_sddmm_square_list_t list;
-    spmm_status_t            status;
+    int64_t                  n;
 
     SPMM_TRY(spmmi_sddmm_make_squares(s->device->env, block, place, &list));
-    status = upload_squares(s, block, &list);
+    n             = list.n_squares;
+    to->n_rows    = block->n_rows;
+    to->n_cols    = block->n_cols;
+    to->n_squares = list.n_squares;
+    to->corner    = SPMM_UPLOAD(up, list.corner, 2 * n, &status);
+    to->first     = SPMM_UPLOAD(up, list.first, n * SPMM_SDDMM_STRIPS + 1, &status);
+    to->entry     = SPMM_UPLOAD(up, list.entry, s->nnz, &status);
+    if (list.shift == NULL) {
+        to->place = SPMM_UPLOAD(up, list.place, s->nnz, &status);
+    } else {
+        to->shift = SPMM_UPLOAD(up, list.shift, n * SPMM_SDDMM_SQUARE, &status);
+    }
+    to->row_map = upload_row_map(s, block, &status);
     spmmi_sddmm_free_squares(&list);
     return status;
-}
-
-static spmm_status_t upload_rectangles(spmm_sampler_t *s, const spmm_csr_t *block,
-                                       const spmm_sddmm_rectangle_list_t *list)
-{
-    const int64_t slots = list->n_tasks * SPMM_SDDMM_BATCH;
-    void         *col = NULL, *row = NULL;
-
-    s->rectangles.n_rectangles = list->n_rectangles;
-    s->rectangles.n_rows       = block->n_rows;
-    s->rectangles.n_cols       = block->n_cols;
-    s->rectangles.rows         = list->rows;
-    s->rectangles.cols         = list->cols;
-    SPMM_TRY(upload(s, list->range, 4 * (int64_t)list->n_rectangles, &s->rectangles.range));
-    if (list->task != NULL) {
-        SPMM_TRY(upload(s, list->task, 2 * list->n_tasks, &s->rectangles.task));
-        SPMM_TRY(upload_bytes(s, list->col,
-                              (size_t)list->n_tasks * SPMM_SDDMM_TASK * sizeof *list->col, &col));
-    } else {
-        SPMM_TRY(upload(s, list->entry, slots, &s->rectangles.entry));
-        SPMM_TRY(upload(s, list->place, slots, &s->rectangles.place));
-        SPMM_TRY(upload_bytes(
-            s, list->row, (size_t)list->n_tasks * SPMM_SDDMM_BATCH_ROWS * sizeof *list->row, &row));
-    }
-    s->rectangles.col = col;
-    s->rectangles.row = row;
-    return block->row_map == NULL
-               ? SPMM_OK
-               : upload(s, block->row_map, block->n_rows, &s->rectangles.row_map);
 }
 
 static spmm_status_t make_rectangles(spmm_sampler_t *s, const spmm_csr_t *block,
                                      const spmm_sampler_choice_t *choice, bool half,
                                      const int64_t *place)
 {
+    spmm_uploads_t             *up     = &s->uploads;
+    spmm_sddmm_rectangles_t    *to     = &s->rectangles;
+    spmm_status_t               status = SPMM_OK;
     spmm_sddmm_rectangle_list_t list;
-    spmm_status_t               status;
 
     SPMM_TRY(half ? spmmi_sddmm_make_rectangle_batches(s->device->env, block, place, choice->height,
                                                        choice->width, &list)
                   : spmmi_sddmm_make_rectangles(s->device->env, block, place, choice->height,
                                                 choice->width, &list));
-    status = upload_rectangles(s, block, &list);
+    to->n_rectangles = list.n_rectangles;
+    to->n_rows       = block->n_rows;
+    to->n_cols       = block->n_cols;
+    to->rows         = list.rows;
+    to->cols         = list.cols;
+    to->range        = SPMM_UPLOAD(up, list.range, 4 * (int64_t)list.n_rectangles, &status);
+    if (half) {
+        to->entry = SPMM_UPLOAD(up, list.entry, list.n_tasks * SPMM_SDDMM_BATCH, &status);
+        to->place = SPMM_UPLOAD(up, list.place, list.n_tasks * SPMM_SDDMM_BATCH, &status);
+        to->row   = SPMM_UPLOAD(up, list.row, list.n_tasks * SPMM_SDDMM_BATCH_ROWS, &status);
+    } else {
+        to->task = SPMM_UPLOAD(up, list.task, 2 * list.n_tasks, &status);
+        to->col  = SPMM_UPLOAD(up, list.col, list.n_tasks * SPMM_SDDMM_TASK, &status);
+    }
+    to->row_map = upload_row_map(s, block, &status);
     spmmi_sddmm_free_rectangles(&list);
     return status;
 }
@@ -476,7 +437,7 @@ spmm_status_t spmmi_sampler_create(const spmm_device_t *device, const spmm_csr_t
                                    const int64_t *place, const spmm_sampling_t *what,
                                    spmm_sampler_t *sampler)
 {
-    spmm_sampler_t made = {.device = device, .nnz = spmmi_csr_nnz(block)};
+    spmm_sampler_t made = {.device = device, .nnz = spmmi_csr_nnz(block), .uploads.device = device};
     spmm_status_t  status;
 
     if (made.nnz > INT32_MAX) {
@@ -500,9 +461,7 @@ spmm_status_t spmmi_sampler_create(const spmm_device_t *device, const spmm_csr_t
 
 void spmmi_sampler_free(spmm_sampler_t *sampler)
 {
-    for (int k = 0; k < sampler->n_uploads; k++) {
-        sampler->device->ops->release(sampler->device, sampler->upload[k]);
-    }
+    spmmi_uploads_free(&sampler->uploads);
     memset(sampler, 0, sizeof *sampler);
 }
 
@@ -524,13 +483,16 @@ static cudaError_t run_cuda(const spmm_sampler_t *s, const spmm_sddmm_args_t *ar
 }
 #endif
 
-/* Formats that were not made have no work. */
-static void run_cpu(const spmm_sampler_t *s, const spmm_sddmm_args_t *args)
+/* On CPUs formats that were not made have no work. */
+static spmm_status_t run(const spmm_sampler_t *s, const spmm_sddmm_args_t *args,
+                         spmm_stream_t stream)
 {
+    SPMM_RUN_CUDA(s->device, "the kernel sddmm", run_cuda(s, args, (cudaStream_t)stream));
     spmmi_cpu_sddmm_tiles(&s->tiles, args);
     spmmi_cpu_sddmm_rectangles(&s->rectangles, args);
     spmmi_cpu_sddmm_tasks(&s->tasks, args);
     spmmi_cpu_sddmm_squares(&s->squares, args);
+    return SPMM_OK;
 }
 
 spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_args_t *args,
@@ -544,18 +506,7 @@ spmm_status_t spmmi_sampler_run(const spmm_sampler_t *sampler, const spmm_sddmm_
     mine.n_sm    = device->n_sm;
     mine.cc      = device->cc;
     mine.threads = device->threads;
-    if (device->kind == SPMM_DEVICE_CPU) {
-        run_cpu(sampler, &mine);
-    }
-#ifdef SPMM_HAVE_CUDA
-    if (device->kind == SPMM_DEVICE_CUDA) {
-        SPMM_TRY(spmmi_cuda_use(device));
-        SPMM_TRY(spmmi_cuda_check(device, run_cuda(sampler, &mine, (cudaStream_t)stream),
-                                  "the kernel sddmm"));
-    }
-#else
-    (void)stream;
-#endif
+    SPMM_TRY(run(sampler, &mine, stream));
     if (no_map) {
         spmmi_log(device->env, "SDDMM: the driver makes no tensor map of X or Y: the kernel that "
                                "does without is slower");
@@ -569,18 +520,9 @@ spmm_status_t spmmi_row_softmax(const spmm_device_t *device, const spmm_softmax_
     spmm_softmax_args_t mine = *args;
 
     mine.threads = device->threads;
-    if (device->kind == SPMM_DEVICE_CPU) {
-        spmmi_cpu_row_softmax(&mine);
-    }
-#ifdef SPMM_HAVE_CUDA
-    if (device->kind == SPMM_DEVICE_CUDA) {
-        SPMM_TRY(spmmi_cuda_use(device));
-        return spmmi_cuda_check(device, spmmi_cuda_row_softmax(&mine, (cudaStream_t)stream),
-                                "the kernel row_softmax");
-    }
-#else
-    (void)stream;
-#endif
+    SPMM_RUN_CUDA(device, "the kernel row_softmax",
+                  spmmi_cuda_row_softmax(&mine, (cudaStream_t)stream));
+    spmmi_cpu_row_softmax(&mine);
     return SPMM_OK;
 }
 
@@ -590,17 +532,8 @@ spmm_status_t spmmi_place_values(const spmm_device_t *device, const spmm_place_a
     spmm_place_args_t mine = *args;
 
     mine.threads = device->threads;
-    if (device->kind == SPMM_DEVICE_CPU) {
-        spmmi_cpu_place_values(&mine);
-    }
-#ifdef SPMM_HAVE_CUDA
-    if (device->kind == SPMM_DEVICE_CUDA) {
-        SPMM_TRY(spmmi_cuda_use(device));
-        return spmmi_cuda_check(device, spmmi_cuda_place_values(&mine, (cudaStream_t)stream),
-                                "the kernel place_values");
-    }
-#else
-    (void)stream;
-#endif
+    SPMM_RUN_CUDA(device, "the kernel place_values",
+                  spmmi_cuda_place_values(&mine, (cudaStream_t)stream));
+    spmmi_cpu_place_values(&mine);
     return SPMM_OK;
 }

@@ -21,11 +21,9 @@
 
 #include "base/candidate.h"
 #include "base/env.h"
-#include "device/device.h"
+#include "engine/gpu.h"
 #include "engine/sddmm/args.h"
 #include "matrix/csr.h"
-
-enum { SPMM_SDDMM_UPLOADS = 5 }; /**< arrays of a format on a device */
 
 typedef enum {
     SPMM_SAMPLER_CSR,
@@ -40,13 +38,11 @@ typedef struct {
     spmm_sampler_format_t   format;
     int32_t                 height; /**< of windows of cvse, else 0 */
     int64_t                 nnz, vectors;
-    spmm_sddmm_tasks_t      tasks;                      /**< arrays on the device; of csr */
-    spmm_sddmm_rectangles_t rectangles;                 /**< likewise; of rectangles */
-    spmm_sddmm_tiles_t      tiles;                      /**< likewise; of cvse */
-    spmm_sddmm_squares_t    squares;                    /**< likewise; of dense */
-    void                   *upload[SPMM_SDDMM_UPLOADS]; /**< owned device memory: they */
-    int                     n_uploads;
-    size_t                  device_bytes;
+    spmm_sddmm_tasks_t      tasks;      /**< arrays on the device; of csr */
+    spmm_sddmm_rectangles_t rectangles; /**< likewise; of rectangles */
+    spmm_sddmm_tiles_t      tiles;      /**< likewise; of cvse */
+    spmm_sddmm_squares_t    squares;    /**< likewise; of dense */
+    spmm_uploads_t          uploads;    /**< they */
 } spmm_sampler_t;
 
 /** What decides on the format. */

@@ -25,7 +25,7 @@ static bool is_affordable(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     const double spent     = spmmi_now() - t->start;
     const double product_s = isnan(c->measured_s) ? c->predicted_s : c->measured_s;
-    const double trials    = c->engine->baseline ? 3.0 : 1.0;
+    const double trials    = c->engine->facts.baseline ? 3.0 : 1.0;
     const double cost  = spmmi_tuning_build_seconds(t, c) + trials * spmmi_trial_seconds(product_s);
     const double saved = (double)t->executes * (t->best->measured_s - product_s);
     const double times = spmmi_tuning_is_near(t, c) ? SPMM_NEAR_SHARES : 1.0;
@@ -93,7 +93,7 @@ static spmm_status_t measure_anew(spmm_tuning_t *t, const spmm_candidate_t *c, v
 /* A format that is not the fastest; of the baseline, one lends its arrays to those to come. */
 static void put_away(spmm_tuning_t *t, const spmm_candidate_t *c, void *format)
 {
-    if (c->engine->baseline && t->lender == NULL) {
+    if (c->engine->facts.baseline && t->lender == NULL) {
         t->lender = format;
     } else {
         c->engine->destroy(format);
@@ -178,8 +178,8 @@ static spmm_status_t try_others(spmm_tuning_t *t)
         if (!is_affordable(t, c)) {
             t->ended = true;
         } else if (t->measuring) {
-            SPMM_TRY(c->engine->baseline ? try_algorithms(t, c, 1) : try_one(t, c, 0));
-            measured += !c->engine->baseline;
+            SPMM_TRY(c->engine->facts.baseline ? try_algorithms(t, c, 1) : try_one(t, c, 0));
+            measured += !c->engine->facts.baseline;
         }
     }
     return SPMM_OK;
@@ -200,7 +200,7 @@ static spmm_status_t try_variants_of(spmm_tuning_t *t, spmm_candidate_t *c)
         if (!t->measuring) {
             SPMM_TRY(measure_best(t, &goes_on));
         }
-        if (goes_on && c->engine->baseline) {
+        if (goes_on && c->engine->facts.baseline) {
             return try_algorithms(t, c, 2);
         }
         if (goes_on) {
@@ -233,7 +233,7 @@ static spmm_status_t try_variants(spmm_tuning_t *t)
     bool done[SPMM_MOST_ENGINES] = {false};
 
     for (int rank = t->at + 1; rank < t->n; rank++) { /* its algorithms have been tried */
-        done[rank] = t->order[rank]->engine->baseline;
+        done[rank] = t->order[rank]->engine->facts.baseline;
     }
     for (int rank = next_to_variant(t, done); rank >= 0; rank = next_to_variant(t, done)) {
         done[rank] = true;
@@ -357,7 +357,7 @@ static void leave_out_rounding(spmm_candidate_t *candidates, int n)
     for (int e = 0; e < n; e++) {
         spmm_candidate_t *c = &candidates[e];
 
-        if (c->usable && c->engine->baseline && spmm_type_size(c->c_type) == 2 &&
+        if (c->usable && c->engine->facts.baseline && spmm_type_size(c->c_type) == 2 &&
             spmmi_candidate_least(candidates, n, e) >= 0) {
             spmmi_candidate_leave_out(c, "adds sums of 16 bits: it is taken by name alone");
         }
@@ -403,7 +403,7 @@ spmm_status_t spmmi_engine_settle(const spmm_engine_choice_t *choice, const spmm
         settled->picked  = picked;
         t.problem.layout = picked->layout;
         t.problem.c_type = picked->c_type;
-        return picked->engine->build(block, &t.problem, device, &settled->format);
+        return picked->engine->build(picked->engine, block, &t.problem, device, &settled->format);
     }
     spmmi_tuning_sort(&t, candidates, n);
     t.executes = spmmi_executes_to_come(choice->executes);

@@ -52,7 +52,8 @@ static uint64_t engines_digest(void)
     uint64_t h = 0;
 
     for (int e = 0; e < spmmi_n_engines; e++) {
-        h = spmmi_hash_text(h ^ (uint64_t)spmmi_engines[e]->built, spmmi_engines[e]->name);
+        h = spmmi_hash_text(h ^ (uint64_t)(spmmi_engines[e]->facts.lacks == NULL),
+                            spmmi_engines[e]->facts.name);
     }
     return h;
 }

@@ -108,7 +108,7 @@ double spmmi_gpu_narrow(const spmm_problem_t *problem)
     return problem->n * (int64_t)spmm_type_size(problem->ab_type) % WIDE == 0 ? 0.0 : 1.0;
 }
 
-double spmmi_gpu_sum_s(const spmm_cost_term_t *terms, int n)
+double spmmi_cost_sum(const spmm_cost_term_t *terms, int n)
 {
     double sum = 0.0;
 

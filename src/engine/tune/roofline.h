@@ -38,6 +38,6 @@ double spmmi_gpu_gather_s(const spmm_pattern_t *pattern, const spmm_problem_t *p
 double spmmi_gpu_narrow(const spmm_problem_t *problem);
 
 /** What the terms of a model come to. */
-double spmmi_gpu_sum_s(const spmm_cost_term_t *terms, int n);
+double spmmi_cost_sum(const spmm_cost_term_t *terms, int n);
 
 #endif /* SPMM_ENGINE_ROOFLINE_H */

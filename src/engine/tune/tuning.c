@@ -43,7 +43,7 @@ spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, spmm_candidate_t *c, spmm
     if (!spmmi_is_refusal(status) || (t->needs_room && status == SPMM_ERR_MEMORY)) {
         return status;
     }
-    spmmi_log(t->device->env, "engine %s is passed over: %s", c->engine->name, err->text);
+    spmmi_log(t->device->env, "engine %s is passed over: %s", c->engine->facts.name, err->text);
     if (isnan(
             c->measured_s)) { /* none of its variants has run; others are compared with its time */
         c->usable = false;
@@ -59,7 +59,7 @@ spmm_status_t spmmi_tuning_pass_over(spmm_tuning_t *t, spmm_candidate_t *c, spmm
 
 double spmmi_tuning_load_seconds(const spmm_candidate_t *c)
 {
-    return c->engine->load_s == NULL ? 0.0 : c->engine->load_s();
+    return c->engine->facts.load_s == NULL ? 0.0 : *c->engine->facts.load_s;
 }
 
 spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, int variant,
@@ -71,12 +71,12 @@ spmm_status_t spmmi_tuning_build(spmm_tuning_t *t, const spmm_candidate_t *c, in
     *format            = NULL;
     t->problem.layout  = c->layout;
     t->problem.c_type  = c->c_type;
-    t->problem.variant = t->measures && c->engine->baseline && variant == 0 ? 1 : variant;
-    t->problem.sibling = !c->engine->baseline ? NULL
-                         : t->lender != NULL  ? t->lender
-                         : t->best == c       ? t->format
-                                              : NULL;
-    status             = c->engine->build(t->block, &t->problem, t->device, format);
+    t->problem.variant = t->measures && c->engine->facts.baseline && variant == 0 ? 1 : variant;
+    t->problem.sibling = !c->engine->facts.baseline ? NULL
+                         : t->lender != NULL        ? t->lender
+                         : t->best == c             ? t->format
+                                                    : NULL;
+    status             = c->engine->build(c->engine, t->block, &t->problem, t->device, format);
     t->problem.variant = 0;
     t->problem.sibling = NULL;
     *seconds           = fmax(0.0, spmmi_now() - start - load); /* as others may take */
@@ -128,7 +128,7 @@ double spmmi_tuning_csr_bytes(const spmm_tuning_t *t)
 /* Another engine than the baseline takes about as long as the one that is there. */
 double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return c->engine->baseline
+    return c->engine->facts.baseline
                ? fmin(t->best_build_s, upload_s + spmmi_tuning_csr_bytes(t) / upload_rate)
                : t->best_build_s + spmmi_tuning_load_seconds(c);
 }
@@ -136,21 +136,22 @@ double spmmi_tuning_build_seconds(const spmm_tuning_t *t, const spmm_candidate_t
 /* Of few columns, of column-major blocks and of complex numbers models know least. */
 static bool is_doubted(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return c->engine->baseline && (t->problem.n < FEW_COLUMNS || c->layout != SPMM_LAYOUT_ROW ||
-                                   spmmi_is_complex(t->problem.ab_type));
+    return c->engine->facts.baseline &&
+           (t->problem.n < FEW_COLUMNS || c->layout != SPMM_LAYOUT_ROW ||
+            spmmi_is_complex(t->problem.ab_type));
 }
 
 bool spmmi_tuning_is_worth_trying(const spmm_tuning_t *t, const spmm_candidate_t *c, int tried)
 {
     const double most = is_doubted(t, c) ? SPMM_BASELINE_WORTH_TRYING : SPMM_WORTH_TRYING;
 
-    return (c->engine->baseline || tried < MOST_TRIED) &&
+    return (c->engine->facts.baseline || tried < MOST_TRIED) &&
            c->predicted_s <= most * t->order[0]->predicted_s;
 }
 
 bool spmmi_tuning_is_due(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
-    return t->executes >= FEW && (c->engine->baseline || c->engine->always_tried);
+    return t->executes >= FEW && (c->engine->facts.baseline || c->engine->facts.always_tried);
 }
 
 bool spmmi_tuning_fits(const spmm_tuning_t *t, const spmm_candidate_t *c)
@@ -176,7 +177,7 @@ bool spmmi_tuning_is_near(const spmm_tuning_t *t, const spmm_candidate_t *c)
 int spmmi_tuning_variants(const spmm_tuning_t *t, const spmm_candidate_t *c)
 {
     return c->engine->variants != NULL && t->problem.pattern != NULL &&
-                   (t->measures || !c->engine->baseline)
+                   (t->measures || !c->engine->facts.baseline)
                ? c->engine->variants(t->problem.pattern, &t->problem, t->device)
                : 1;
 }

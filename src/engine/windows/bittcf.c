@@ -232,42 +232,16 @@ typedef struct {
     spmm_bittcf_arrays_t device_arrays; /**< the copy */
 } bittcf_t;
 
-static spmm_status_t choose_tiles(const spmm_tc_engine_t *base, const spmm_csr_t *block,
-                                  int32_t *tiles)
+static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
 {
-    spmm_tc_facts_t facts;
-    int64_t         used_cols;
+    const spmm_pattern_t *pattern = base->problem.pattern;
+    const int32_t tiles = base->device->kind == SPMM_DEVICE_CPU ? 1 : bittcf_tiles(&pattern->tc);
+    bittcf_t     *f     = (bittcf_t *)base;
 
-    *tiles = 1;
-    if (base->device->kind == SPMM_DEVICE_CPU) {
-        return SPMM_OK;
-    }
-    if (base->problem.pattern != NULL) {
-        facts = base->problem.pattern->tc;
-    } else {
-        SPMM_TRY(spmmi_tc_facts_scan(base->device->env, block, &facts, &used_cols));
-    }
-    *tiles = bittcf_tiles(&facts);
-    return SPMM_OK;
-}
-
-spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *base, const spmm_csr_t *block, int32_t tiles)
-{
-    bittcf_t *f = (bittcf_t *)base;
-
-    SPMM_TRY(spmmi_bittcf_create(base->device->env, block,
-                                 spmmi_pattern_windows(base->problem.pattern), tiles,
+    SPMM_TRY(spmmi_bittcf_create(base->device->env, block, spmmi_pattern_windows(pattern), tiles,
                                  base->device->threads, &f->format));
     f->arrays = spmmi_bittcf_arrays(&f->format);
     return SPMM_OK;
-}
-
-static spmm_status_t create(spmm_tc_engine_t *base, const spmm_csr_t *block)
-{
-    int32_t tiles;
-
-    SPMM_TRY(choose_tiles(base, block, &tiles));
-    return spmmi_bittcf_fill(base, block, tiles);
 }
 
 /* Kernels load a row of B for every place of a block, so that no load depends on a comparison: a
@@ -294,8 +268,8 @@ static const int32_t *upload_columns(spmm_tc_engine_t *base, const spmm_bittcf_a
             col[k] = last;
         }
     }
-    device =
-        spmmi_tc_upload(base, col, (size_t)n * size, SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, status);
+    device = spmmi_upload(&base->uploads, col, (size_t)n * size,
+                          SPMM_TC_PAD * SPMM_BITTCF_SIDE * size, status);
     spmmi_free(col);
     spmmi_tc_let_go(base, offsetof(bittcf_t, format.col), device, (size_t)n * size, SPMM_TC_GONE,
                     status);
@@ -314,12 +288,11 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
 
     *to      = *a;
     to->col  = upload_columns(base, a, f->format.n_blocks, &status);
-    to->bits = spmmi_tc_upload(base, a->bits, blocks * bits, SPMM_TC_PAD * bits, &status);
-    to->window_ptr =
-        spmmi_tc_upload(base, a->window_ptr, ((size_t)a->n_windows + 1) * index, 0, &status);
-    to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
-    to->values    = spmmi_tc_upload_values(base, offsetof(bittcf_t, format.values),
-                                           nnz * spmm_type_size(a->type), SPMM_TC_BLANK, &status);
+    to->bits = spmmi_upload(&base->uploads, a->bits, blocks * bits, SPMM_TC_PAD * bits, &status);
+    to->window_ptr = SPMM_UPLOAD(&base->uploads, a->window_ptr, (int64_t)a->n_windows + 1, &status);
+    to->value_ptr  = SPMM_UPLOAD(&base->uploads, a->value_ptr, blocks + 1, &status);
+    to->values     = spmmi_tc_upload_values(base, offsetof(bittcf_t, format.values),
+                                            nnz * spmm_type_size(a->type), SPMM_TC_BLANK, &status);
     spmmi_tc_let_go(base, offsetof(bittcf_t, format.bits), to->bits, blocks * bits, SPMM_TC_BACK,
                     &status);
     spmmi_tc_let_go(base, offsetof(bittcf_t, format.value_ptr), to->value_ptr, (blocks + 1) * index,
@@ -341,7 +314,7 @@ static spmm_status_t preload(const spmm_device_t *device)
 }
 #endif
 
-const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
+static const spmm_tc_kind_t kind = {
     .name   = "bittcf",
     .kernel = "the kernel bittcf_mm",
     .size   = sizeof(bittcf_t),
@@ -356,12 +329,6 @@ const spmm_tc_kind_t spmmi_tc_kind_bittcf = {
     .upload = upload,
     .launch = SPMM_TC_ON_CUDA(launch),
 };
-
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&spmmi_tc_kind_bittcf, block, problem, device, format);
-}
 
 /* The kernels take column-major blocks, the product on CPUs does not. */
 static bool reads_columns(const spmm_problem_t *problem, const spmm_device_t *device)
@@ -393,29 +360,27 @@ static bool supports_64f(const spmm_problem_t *problem, const spmm_device_t *dev
 
 /* One column leaves most of a fragment unused: 0.9 to 1.4 times the time that the terms are, twice
  * where windows are long, 14 real matrices in FP64 on one H200.  Some more columns take no less. */
-static int terms_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                    const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double     column = 1.25;
     spmm_problem_t   one    = *problem;
     spmm_cost_term_t of_one[SPMM_COST_TERMS];
-    const int        n = spmmi_bittcf_terms(pattern, problem, device, terms);
+    int              n;
 
+    if (device->kind == SPMM_DEVICE_CPU) {
+        return spmmi_tc_cpu_cost(pattern, problem, device, terms);
+    }
+    n     = spmmi_bittcf_terms(pattern, problem, device, terms);
     one.n = 1;
     (void)spmmi_bittcf_terms(pattern, &one, device, of_one);
-    if (spmmi_gpu_sum_s(terms, n) < column * spmmi_gpu_sum_s(of_one, n)) {
+    if (spmmi_cost_sum(terms, n) < column * spmmi_cost_sum(of_one, n)) {
         for (int k = 0; k < n; k++) {
             terms[k] = of_one[k];
             terms[k].seconds *= column;
         }
     }
     return n;
-}
-
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
-{
-    return spmmi_tc_cost(pattern, problem, device, terms_of);
 }
 
 static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *out)
@@ -427,17 +392,19 @@ static void describe_pattern(const spmm_pattern_t *p, spmm_type_t type, FILE *ou
                   b.csr, b.tcf, b.me_tcf, b.bittcf, b.values);
 }
 
-#define ENGINE(engine_name, text, supports_of, preload_of, tell)                                   \
+static const spmm_pattern_facts_t pattern_facts = {.describe = describe_pattern};
+
+#define ENGINE(engine_name, text, supports_of, preload_of)                                         \
     {                                                                                              \
-        .name = (engine_name), .description = (text), .built = true, .preload = (preload_of),      \
-        .describe_pattern = (tell), .supports = (supports_of), .cost = cost, .terms = terms_of,    \
-        .stores_columns = true, .follows = true, .build = build, .refill = spmmi_tc_refill,        \
-        .execute = spmmi_tc_execute, .describe = spmmi_tc_describe, .bytes = spmmi_tc_bytes,       \
-        .destroy = spmmi_tc_destroy                                                                \
+        .facts.name = (engine_name), .facts.description = (text), .facts.few_entries = true,       \
+        .facts.stores_columns = true, .facts.follows = true, .facts.pattern = &pattern_facts,      \
+        .preload = (preload_of), .supports = (supports_of), .cost = cost, .kind = &kind,           \
+        .build = spmmi_tc_build, .refill = spmmi_tc_refill, .execute = spmmi_tc_execute,           \
+        .describe = spmmi_tc_describe, .bytes = spmmi_tc_bytes, .destroy = spmmi_tc_destroy        \
     }
 
 const spmm_engine_ops_t spmmi_engine_bittcf =
     ENGINE("bittcf", "BitTCF: 8x8 blocks of condensed columns, bit patterns; FP32 and TF32",
-           supports_32f, SPMM_TC_ON_CUDA(preload), describe_pattern);
+           supports_32f, SPMM_TC_ON_CUDA(preload));
 const spmm_engine_ops_t spmmi_engine_dmma =
-    ENGINE("dmma", "BitTCF blocks on FP64 tensor cores", supports_64f, NULL, NULL);
+    ENGINE("dmma", "BitTCF blocks on FP64 tensor cores", supports_64f, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file bittcf.h  What benchmarks of the BitTCF kernels take of their engines. */
+/** @file bittcf.h  What tests take of the engines on BitTCF. */
 #ifndef SPMM_ENGINE_WINDOWS_BITTCF_H
 #define SPMM_ENGINE_WINDOWS_BITTCF_H
 
@@ -12,11 +12,5 @@
  *  mode. */
 int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
                        const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
-
-/** That of the engines bittcf and dmma. */
-extern const spmm_tc_kind_t spmmi_tc_kind_bittcf;
-
-/** Its create() with the height of windows given: 1 or 2 tiles. */
-spmm_status_t spmmi_bittcf_fill(spmm_tc_engine_t *f, const spmm_csr_t *block, int32_t tiles);
 
 #endif /* SPMM_ENGINE_WINDOWS_BITTCF_H */

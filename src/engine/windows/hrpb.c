@@ -83,11 +83,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     const size_t              packed = (size_t)a->size_ptr[blocks] * SPMM_HRPB_UNIT;
     spmm_status_t             status = SPMM_OK;
 
-    *to     = *a;
-    to->col = spmmi_tc_upload(base, a->col, blocks * SPMM_HRPB_BLOCK * index, 0, &status);
-    to->block_ptr =
-        spmmi_tc_upload(base, a->block_ptr, ((size_t)a->n_panels + 1) * index, 0, &status);
-    to->size_ptr = spmmi_tc_upload(base, a->size_ptr, (blocks + 1) * index, 0, &status);
+    *to           = *a;
+    to->col       = SPMM_UPLOAD(&base->uploads, a->col, blocks * SPMM_HRPB_BLOCK, &status);
+    to->block_ptr = SPMM_UPLOAD(&base->uploads, a->block_ptr, (int64_t)a->n_panels + 1, &status);
+    to->size_ptr  = SPMM_UPLOAD(&base->uploads, a->size_ptr, blocks + 1, &status);
     to->packed = spmmi_tc_upload_values(base, offsetof(hrpb_t, format.packed), packed, SPMM_TC_BACK,
                                         &status);
     spmmi_tc_let_go(base, offsetof(hrpb_t, format.col), to->col, blocks * SPMM_HRPB_BLOCK * index,
@@ -126,12 +125,6 @@ static const spmm_tc_kind_t kind = {
     .launch = SPMM_TC_ON_CUDA(launch),
 };
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&kind, block, problem, device, format);
-}
-
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
     return spmmi_tc_supports(problem, device, SPMM_R_32F, why);
@@ -143,8 +136,8 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
  * by bench/fit/fit.py from times on one H100, that of narrow on one H200
  * (docs/explanation/choices.md); 3xTF32 multiplies three times what it gathers: its share by five
  * times there. */
-static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                 const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
+static int gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                     const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double           split  = problem->compute == SPMM_COMPUTE_32F ? 1.53 : 1.0;
     const double           slices = ceil((double)problem->n / COLUMNS), us = 1e-6;
@@ -169,25 +162,26 @@ static int terms(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
     return 6;
 }
 
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
-    return spmmi_tc_cost(pattern, problem, device, terms);
+    return device->kind == SPMM_DEVICE_CPU ? spmmi_tc_cpu_cost(pattern, problem, device, terms)
+                                           : gpu_terms(pattern, problem, device, terms);
 }
 
 const spmm_engine_ops_t spmmi_engine_hrpb = {
-    .name        = "hrpb",
-    .description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
-    .built       = true,
-    .preload     = SPMM_TC_ON_CUDA(preload),
-    .supports    = supports,
-    .cost        = cost,
-    .terms       = terms,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .follows     = true,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+    .facts.name        = "hrpb",
+    .facts.description = "HRPB: 16x4 bricks of condensed columns, packed blocks; FP32 and TF32",
+    .facts.few_entries = true,
+    .facts.follows     = true,
+    .preload           = SPMM_TC_ON_CUDA(preload),
+    .supports          = supports,
+    .cost              = cost,
+    .kind              = &kind,
+    .build             = spmmi_tc_build,
+    .refill            = spmmi_tc_refill,
+    .execute           = spmmi_tc_execute,
+    .describe          = spmmi_tc_describe,
+    .bytes             = spmmi_tc_bytes,
+    .destroy           = spmmi_tc_destroy,
 };

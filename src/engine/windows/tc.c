@@ -80,42 +80,6 @@ void spmmi_tc_describe(const void *format, const spmm_pattern_t *pattern, FILE *
 
 /* The arrays of a format on a device, and what the host keeps of them. */
 
-void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status)
-{
-    void *memory = NULL;
-
-    if (*status == SPMM_OK && f->n_uploads == SPMM_TC_UPLOADS) {
-        *status = spmmi_fail(&f->device->env->err, SPMM_ERR_INTERNAL,
-                             "format %s has more than %d arrays on a device; raise SPMM_TC_UPLOADS",
-                             f->kind->name, SPMM_TC_UPLOADS);
-    }
-    if (*status == SPMM_OK) {
-        *status = f->device->ops->alloc_cached(f->device, bytes, &memory);
-    }
-    if (*status != SPMM_OK) {
-        return NULL;
-    }
-    f->upload[f->n_uploads++] = memory;
-    f->device_bytes += bytes;
-    return memory;
-}
-
-void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
-                      spmm_status_t *status)
-{
-    static const char zeros[128];
-    char             *copy = spmmi_tc_take(f, bytes + pad, status);
-
-    if (*status == SPMM_OK) {
-        *status = f->device->ops->stage(f->device, copy, host, bytes);
-    }
-    for (size_t at = 0; at < pad && *status == SPMM_OK; at += sizeof zeros) {
-        *status = f->device->ops->stage(f->device, copy + bytes + at, zeros,
-                                        pad - at < sizeof zeros ? pad - at : sizeof zeros);
-    }
-    return copy;
-}
-
 /* The pointer of an array to host memory: it may point to any type. */
 static void *host_of(const spmm_tc_engine_t *f, const spmm_tc_let_go_t *array)
 {
@@ -148,7 +112,7 @@ void *spmmi_tc_upload_values(spmm_tc_engine_t *f, size_t pointer, size_t bytes, 
                              spmm_status_t *status)
 {
     f->values        = (spmm_tc_let_go_t){.pointer = pointer, .bytes = bytes};
-    f->values.device = spmmi_tc_upload(f, host_of(f, &f->values), bytes, 0, status);
+    f->values.device = spmmi_upload(&f->uploads, host_of(f, &f->values), bytes, 0, status);
     spmmi_tc_let_go(f, pointer, f->values.device, bytes, need, status);
     return (void *)(uintptr_t)f->values.device;
 }
@@ -226,7 +190,7 @@ static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
     if (!spmmi_size_mul((size_t)f->work.n_partial * (size_t)f->problem.n, row, &bytes)) {
         return spmmi_fail_memory(&f->device->env->err, f->work.n_partial, row, "sums of pieces");
     }
-    f->work.partial = spmmi_tc_take(f, bytes, &status);
+    f->work.partial = spmmi_upload_room(&f->uploads, bytes, &status);
     return status;
 }
 
@@ -260,10 +224,8 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
                                      .n_team    = pieces.n_team,
                                      .n_sm      = f->device->n_sm,
                                      .n_splits  = pieces.n_splits};
-    f->work.piece = spmmi_tc_upload(f, pieces.piece, (size_t)pieces.n_pieces * sizeof *pieces.piece,
-                                    0, &status);
-    f->work.split = spmmi_tc_upload(f, pieces.split, (size_t)pieces.n_splits * sizeof *pieces.split,
-                                    0, &status);
+    f->work.piece = SPMM_UPLOAD(&f->uploads, pieces.piece, pieces.n_pieces, &status);
+    f->work.split = SPMM_UPLOAD(&f->uploads, pieces.split, pieces.n_splits, &status);
     spmmi_tc_pieces_free(&pieces);
     return status == SPMM_OK ? alloc_partial(f, view.height) : status;
 }
@@ -273,8 +235,7 @@ static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
     spmm_status_t status = f->kind->upload(f);
 
     if (f->row_map != NULL) {
-        f->device_row_map =
-            spmmi_tc_upload(f, f->row_map, (size_t)n_rows * sizeof *f->row_map, 0, &status);
+        f->device_row_map = SPMM_UPLOAD(&f->uploads, f->row_map, n_rows, &status);
     }
     SPMM_TRY(status);
     SPMM_TRY(upload_work(f));
@@ -285,25 +246,34 @@ static spmm_status_t upload(spmm_tc_engine_t *f, int32_t n_rows)
     return SPMM_OK;
 }
 
-spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
+spmm_status_t spmmi_tc_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
                              const spmm_problem_t *problem, const spmm_device_t *device,
                              void **format)
 {
-    spmm_tc_engine_t *f = spmmi_alloc_zero(1, kind->size);
-    size_t            host, held;
-    spmm_status_t     status;
+    const spmm_tc_kind_t *kind = engine->kind;
+    spmm_tc_engine_t     *f    = spmmi_alloc_zero(1, kind->size);
+    const bool            gpu  = device->kind != SPMM_DEVICE_CPU;
+    spmm_pattern_t        own  = {.n_rows = 0};
+    size_t                host, held;
+    spmm_status_t         status;
 
     if (f == NULL) {
         return spmmi_fail_memory(&device->env->err, 1, kind->size, "a tensor-core engine");
     }
-    f->kind    = kind;
-    f->device  = device;
-    f->problem = *problem;
-    status     = spmmi_tc_copy_row_map(device->env, block, &f->row_map);
+    f->kind           = kind;
+    f->device         = device;
+    f->uploads.device = device;
+    f->problem        = *problem;
+    status            = spmmi_tc_copy_row_map(device->env, block, &f->row_map);
+    if (status == SPMM_OK && gpu && spmmi_pattern_windows(problem->pattern) == NULL) {
+        status             = spmmi_pattern_measure(device->env, block, &own);
+        f->problem.pattern = &own;
+    }
     if (status == SPMM_OK) {
         status = kind->create(f, block);
     }
-    if (status == SPMM_OK && device->kind != SPMM_DEVICE_CPU) {
+    spmmi_pattern_free(&own);
+    if (status == SPMM_OK && gpu) {
         status = upload(f, block->n_rows);
     }
     if (status != SPMM_OK) {
@@ -367,7 +337,7 @@ void spmmi_tc_bytes(const void *format, size_t *host, size_t *device)
 
     *host = f->kind->size + f->kind->held(format_of(f)) - tc_let_go_bytes(f) +
             (f->row_map == NULL ? 0 : (size_t)view_of(f).n_rows * sizeof *f->row_map);
-    *device = f->device_bytes;
+    *device = f->uploads.bytes;
 }
 
 void spmmi_tc_destroy(void *format)
@@ -377,9 +347,7 @@ void spmmi_tc_destroy(void *format)
     if (f == NULL) {
         return;
     }
-    for (int k = 0; k < f->n_uploads; k++) {
-        f->device->ops->release(f->device, f->upload[k]);
-    }
+    spmmi_uploads_free(&f->uploads);
     f->kind->free(format_of(f));
     spmmi_free_all(f->row_map, f);
 }
@@ -420,36 +388,22 @@ bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *
     return spmmi_tc_supports(&same, device, problem->ab_type, why);
 }
 
-double spmmi_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                     const spmm_device_t *device,
-                     int (*terms)(const spmm_pattern_t *, const spmm_problem_t *,
-                                  const spmm_device_t *, spmm_cost_term_t[SPMM_COST_TERMS]))
-{
-    spmm_cost_term_t sum[SPMM_COST_TERMS];
-
-    if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
-    }
-    return pattern->nnz > INT32_MAX ? (double)INFINITY
-                                    : spmmi_gpu_sum_s(sum, terms(pattern, problem, device, sum));
-}
-
 /* What CSR moves on CPUs, and the bit arithmetic that finds every entry once per 32 columns:
  * 2.5 ns of a thread, measured with spmm_dist on stencil27 of 40^3 points, one thread of the
  * development machine, n = 1.  From 32 columns on the two were about as fast there (0.8 .. 1.2),
  * since a window's sums stay in L1; the model does not count on it. */
-double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                         const spmm_device_t *device)
+int spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                      const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     const double start = 1e-6, decode = 2.5e-9; /* s; the first keeps empty blocks behind too */
     const double size = (double)spmm_type_size(problem->ab_type);
     const double n = (double)problem->n, nnz = (double)pattern->nnz;
 
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY;
-    }
-    return start + nnz * ceil(n / 32.0) * decode / device->threads +
-           (nnz * (4.0 + size + 0.5 * n * size) +
-            (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * size)) /
-               device->mem_bw;
+    terms[0] = (spmm_cost_term_t){"start", 1.0, start};
+    terms[1] = (spmm_cost_term_t){"decode", 1.0, nnz * ceil(n / 32.0) * decode / device->threads};
+    terms[2] =
+        (spmm_cost_term_t){"entries", 1.0, nnz * (4.0 + size + 0.5 * n * size) / device->mem_bw};
+    terms[3] = (spmm_cost_term_t){
+        "rows", 1.0, (double)pattern->n_rows * (sizeof(int64_t) + 2.0 * n * size) / device->mem_bw};
+    return 4;
 }

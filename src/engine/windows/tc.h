@@ -7,6 +7,7 @@
 #define SPMM_ENGINE_WINDOWS_TC_H
 
 #include "engine/engine.h"
+#include "engine/gpu.h"
 #include "engine/windows/tc_format.h"
 #include "engine/windows/tc_work.h"
 
@@ -36,7 +37,7 @@ typedef struct {
     /** Waves of warps that as many windows make, where limits() goes by them; else NULL. */
     double (*waves)(const spmm_device_t *device, const spmm_problem_t *problem, int32_t n_windows);
 
-    /** Convert the block for f->problem. */
+    /** Convert the block for f->problem, whose pattern has facts and windows on GPUs. */
     spmm_status_t (*create)(spmm_tc_engine_t *f, const spmm_csr_t *block);
     void (*free)(void *format);
     void (*refill)(void *format, const void *values, int threads);
@@ -47,7 +48,7 @@ typedef struct {
      *  and block_ptr; NULL: those of view(). */
     spmm_tc_view_t (*panels)(const spmm_tc_engine_t *f);
 
-    /** Copy to the device, by spmmi_tc_upload(). */
+    /** Copy to the device, by spmmi_upload(). */
     spmm_status_t (*upload)(spmm_tc_engine_t *f);
     /** Copy the values again; NULL: what spmmi_tc_upload_values() copied. */
     spmm_status_t (*upload_values)(spmm_tc_engine_t *f);
@@ -56,8 +57,6 @@ typedef struct {
     /** Enqueue the product on the GPU, which is current; NULL without CUDA.  @return cudaError_t */
     int (*launch)(const spmm_tc_engine_t *f, const spmm_tc_mm_args_t *args);
 } spmm_tc_kind_t;
-
-enum { SPMM_TC_UPLOADS = 14 }; /**< arrays of a format on a device, the work included */
 
 /** What refills need of an array that the host lets go once it is on the device. */
 typedef enum {
@@ -83,20 +82,17 @@ struct spmm_tc_engine {
 
     /* On GPUs: */
     const int32_t   *device_row_map;
-    spmm_tc_work_t   work;                    /**< device arrays */
-    void            *upload[SPMM_TC_UPLOADS]; /**< owned device memory */
-    int              n_uploads;
-    size_t           device_bytes;
+    spmm_tc_work_t   work;    /**< device arrays */
+    spmm_uploads_t   uploads; /**< the work included */
     spmm_tc_let_go_t let_go[SPMM_TC_LET_GO];
     int              n_let_go;
     spmm_tc_let_go_t values; /**< of spmmi_tc_upload_values() */
 };
 
-/** build() of an engine of this kind. */
-spmm_status_t spmmi_tc_build(const spmm_tc_kind_t *kind, const spmm_csr_t *block,
+/** Functions of an engine whose kind is a spmm_tc_kind_t. */
+spmm_status_t spmmi_tc_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
                              const spmm_problem_t *problem, const spmm_device_t *device,
                              void **format);
-/** The rest of spmm_engine_ops_t. */
 spmm_status_t spmmi_tc_refill(void *format, const void *values);
 spmm_status_t spmmi_tc_execute(void *format, const spmm_operands_t *x);
 void          spmmi_tc_bytes(const void *format, size_t *host, size_t *device);
@@ -111,18 +107,10 @@ bool spmmi_tc_supports(const spmm_problem_t *problem, const spmm_device_t *devic
 bool spmmi_tc_supports_half(const spmm_problem_t *problem, const spmm_device_t *device,
                             char why[SPMM_WHY]);
 
-/** Device memory that the engine owns and counts, uninitialised.  This and what follows do nothing
- *  where *status is not SPMM_OK, and set it where they fail: arrays are made one after the other,
- *  and *status is looked at once.
- *  @return NULL unless *status is SPMM_OK */
-void *spmmi_tc_take(spmm_tc_engine_t *f, size_t bytes, spmm_status_t *status);
-/** The same, filled from @p host, and @p pad zeros behind, which kernels read but make no use of.
- *  The copy is enqueued, see spmm_device_ops_t.stage. */
-void *spmmi_tc_upload(spmm_tc_engine_t *f, const void *host, size_t bytes, size_t pad,
-                      spmm_status_t *status);
 /** Free an array of the format on the host once the engine is built: its copy on the device is
- *  enough.  Before refill() it is there again as far as @p need says, and freed afterwards.  Only
- *  block_ptr of view() and panels(), and what held() reads, may not go.
+ *  enough.  Does nothing where *status is not SPMM_OK.  Before refill() the array is there again as
+ *  far as @p need says, and freed afterwards.  Only block_ptr of view() and panels(), and what
+ *  held() reads, may not go.
  *  @param[in] pointer  offset of the pointer in the struct of the engine, which owns the array
  *  @param[in] bytes    as held() counts them */
 void spmmi_tc_let_go(spmm_tc_engine_t *f, size_t pointer, const void *device, size_t bytes,
@@ -146,13 +134,8 @@ typedef struct {
 spmm_tc_load_t spmmi_tc_load(const spmm_pattern_t *pattern, int height, int block_cols,
                              spmm_tc_limits_t limits);
 
-/** cost() of an engine: on GPUs the sum of its @p terms; infinite where its build() refuses. */
-double spmmi_tc_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                     const spmm_device_t *device,
-                     int (*terms)(const spmm_pattern_t *, const spmm_problem_t *,
-                                  const spmm_device_t *, spmm_cost_term_t[SPMM_COST_TERMS]));
-/** Seconds on CPUs. */
-double spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                         const spmm_device_t *device);
+/** cost() of these engines on CPUs. */
+int spmmi_tc_cpu_cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                      const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS]);
 
 #endif /* SPMM_ENGINE_WINDOWS_TC_H */

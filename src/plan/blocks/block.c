@@ -66,13 +66,16 @@ spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block)
 
 void spmmi_block_free_csr(spmm_block_t *block)
 {
+    spmm_csr_t kept = {.n_rows = 0};
+
     if (block->borrowed) {
-        block->engine->own(block->format);
+        kept.col_idx       = block->csr.col_idx;
+        kept.values        = block->csr.values;
         block->csr.col_idx = NULL;
         block->csr.values  = NULL;
-        block->borrowed    = false;
     }
     spmmi_csr_free(&block->csr);
+    block->csr = kept;
 }
 
 void spmmi_permuted_free(spmm_permuted_t *p)

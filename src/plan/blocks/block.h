@@ -67,7 +67,7 @@ spmm_status_t spmmi_block_scan(const spmm_device_t *device, spmm_layout_t layout
 /** Sort the entries of each row by source, so as they stand in the rows of A, whatever new columns
  *  they have.  For blocks that hold rows of A whole and have been scanned.  Local. */
 spmm_status_t spmmi_block_sort_by_source(spmm_env_t *env, spmm_block_t *block);
-/** Free csr; what the format has borrowed becomes its own.  Local. */
+/** Free csr but for what the format has borrowed.  Local. */
 void spmmi_block_free_csr(spmm_block_t *block);
 /** Free what formats are made from: entries, their sources and windows.  Local. */
 void spmmi_block_free_input(spmm_block_t *block);

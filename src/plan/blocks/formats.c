@@ -66,7 +66,7 @@ static spmm_status_t consider_engines(spmm_plan_t *plan, spmm_block_t *block, sp
 static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 {
     block->engine         = settled->picked->engine;
-    block->borrowed       = block->problem.lends && block->engine->own != NULL;
+    block->borrowed       = block->problem.lends && block->engine->facts.borrows;
     block->format         = settled->format;
     block->problem.layout = settled->picked->layout;
     block->problem.c_type = settled->picked->c_type;
@@ -81,7 +81,7 @@ static void install(spmm_block_t *block, const spmm_engine_settled_t *settled)
 static void leave_out_baseline(spmm_candidate_t *candidates)
 {
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (candidates[e].engine->baseline && candidates[e].usable) {
+        if (candidates[e].engine->facts.baseline && candidates[e].usable) {
             spmmi_candidate_leave_out(&candidates[e],
                                       "is measured on rows in their own order only");
         }
@@ -156,8 +156,8 @@ static const char *engine_for(const spmm_block_t *block, const spmm_plan_options
         return o->engine;
     }
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (block->candidates[e].usable && block->candidates[e].engine->waits != NULL) {
-            return block->candidates[e].engine->name;
+        if (block->candidates[e].usable && block->candidates[e].engine->facts.waits > 0) {
+            return block->candidates[e].engine->facts.name;
         }
     }
     return o->engine;
@@ -191,15 +191,15 @@ static spmm_status_t build_block(spmm_plan_t *plan, spmm_block_t *block, spmm_ty
     }
     install(block, &settled);
     plan->stats.build_s += spmmi_now() - start;
-    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose", block->engine->name,
-              spmmi_now() - start, settled.tune_s);
+    spmmi_log(plan->env, "format %s built in %.2f s, %.2f s of them to choose",
+              block->engine->facts.name, spmmi_now() - start, settled.tune_s);
     return SPMM_OK;
 }
 
 /* A block of a product that is in line. */
 static bool follows(const spmm_block_t *block)
 {
-    return block->engine != NULL && block->engine->follows;
+    return block->engine != NULL && block->engine->facts.follows;
 }
 
 /* In line the exchange starts at once, and the diagonal block when the exchange has.  That pays
@@ -227,7 +227,8 @@ void spmmi_plan_decide(spmm_plan_t *plan)
     const bool may = !plan->profile && plan->captures == NULL && e->ghost_rows == e->peer_rows &&
                      block->engine != NULL;
 
-    e->waits   = may && spmmi_plan_may_wait(plan, block) && block->engine->waits != NULL;
+    e->waits = may && block->problem.waits && spmmi_plan_may_wait(plan, block) &&
+               block->pattern.max_row <= block->engine->facts.waits;
     e->in_line = may && plan->op == SPMM_OP_N && plan->layout == SPMM_LAYOUT_ROW &&
                  e->state != NULL && transport->lets_begin != NULL &&
                  plan->shared->push.waits >= 0 && !spmmi_plan_rounds(plan) && block->nnz > 0 &&

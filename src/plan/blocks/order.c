@@ -43,9 +43,9 @@ double spmmi_best_time(const char *name, const spmm_pattern_t *pattern,
     for (int e = 0; e < spmmi_n_engines; e++) {
         const spmm_engine_ops_t *engine = spmmi_engines[e];
 
-        if ((spmmi_candidate_is_auto(name) || strcmp(name, engine->name) == 0) &&
-            engine->supports(problem, device, why)) {
-            best = fmin(best, engine->cost(pattern, problem, device));
+        if ((spmmi_candidate_is_auto(name) || strcmp(name, engine->facts.name) == 0) &&
+            spmmi_engine_supports(engine, problem, device, why)) {
+            best = fmin(best, spmmi_engine_cost(engine, pattern, problem, device));
         }
     }
     return best;

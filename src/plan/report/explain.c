@@ -96,7 +96,7 @@ static void print_format(const spmm_block_t *block, FILE *out)
     }
     block->engine->bytes(block->format, &host, &device);
     (void)fprintf(out, "  format of %s: %zu bytes on the host, %zu on the device; CSR takes %zu\n",
-                  block->engine->name, host, device,
+                  block->engine->facts.name, host, device,
                   4 * (rows + 1) + nnz * (sizeof(int32_t) + value));
     if (block->engine->describe != NULL) {
         block->engine->describe(block->format, &block->pattern, out);
@@ -117,9 +117,9 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
     }
     if (p->nnz > 0) {
         print_tc_facts(p, out);
-        for (int e = 0; e < spmmi_n_engines; e++) {
-            if (spmmi_engines[e]->describe_pattern != NULL) {
-                spmmi_engines[e]->describe_pattern(p, plan->ab_type, out);
+        for (int k = 0; k < SPMM_PATTERN_FORMATS && p->formats[k] != NULL; k++) {
+            if (p->formats[k]->describe != NULL) {
+                p->formats[k]->describe(p, plan->ab_type, out);
             }
         }
     }
@@ -127,7 +127,8 @@ static void print_block(const spmm_plan_t *plan, const spmm_block_t *block, cons
         print_engine(plan, block, &block->candidates[e], out);
     }
     if (block->remembered && block->engine != NULL) {
-        (void)fprintf(out, "  engine %s was the fastest in an earlier plan\n", block->engine->name);
+        (void)fprintf(out, "  engine %s was the fastest in an earlier plan\n",
+                      block->engine->facts.name);
     }
     print_format(block, out);
 }

@@ -92,8 +92,8 @@ static void name_choices(const spmm_plan_t *plan, spmm_plan_stats_t *s)
     const spmm_block_t *main = spmmi_plan_main_block(plan);
     const spmm_block_t *last = main == &plan->blocks.diagonal ? &plan->blocks.off_diagonal : main;
 
-    s->engine               = main->engine->name;
-    s->halo_engine          = last->engine->name;
+    s->engine               = main->engine->facts.name;
+    s->halo_engine          = last->engine->facts.name;
     s->local_predicted_s    = main->predicted_s;
     s->local_measured_s     = main->measured_s;
     s->reordering           = main->reordering.applied ? main->reordering.method->name : "none";

@@ -70,12 +70,7 @@ static bool is_only_stream(spmm_plan_t *plan, spmm_stream_t stream)
 
 bool spmmi_plan_waits_itself(spmm_plan_t *plan, const spmm_operands_t *x)
 {
-    const spmm_block_t *block = &plan->blocks.off_diagonal;
-    spmm_operands_t     y     = *x;
-
-    y.beta = (spmm_scalar_t){.re = 1.0};
-    return plan->exchange.waits && block->engine->waits(block->format, &y) &&
-           is_only_stream(plan, x->stream);
+    return x->n > 0 && plan->exchange.waits && is_only_stream(plan, x->stream);
 }
 
 bool spmmi_plan_runs_in_line(const spmm_plan_t *plan, const spmm_operands_t *x)

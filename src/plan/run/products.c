@@ -43,7 +43,7 @@ static void keep_faster(const spmm_candidate_t *other, double copies_s, spmm_can
     for (int e = 0; e < spmmi_n_engines; e++) {
         const double other_s = other[e].predicted_s + copies_s;
 
-        if (list[e].engine->baseline) {
+        if (list[e].engine->facts.baseline) {
             continue;
         }
         if (!list[e].usable || (other[e].usable && other_s < list[e].predicted_s)) {

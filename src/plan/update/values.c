@@ -23,7 +23,8 @@ static spmm_status_t refill_format(const spmm_plan_t *plan, const spmm_block_t *
     spmm_status_t status;
 
     if (block->source == NULL) {
-        return block->engine->refill(block->format, arrived);
+        return spmmi_engine_refill(block->engine, plan->device, plan->ab_type, block->format,
+                                   arrived);
     }
     values = spmmi_alloc(block->nnz, size);
     if (values == NULL) {
@@ -37,7 +38,7 @@ static spmm_status_t refill_format(const spmm_plan_t *plan, const spmm_block_t *
     if (plan->conjugate && !plan->flips) {
         spmmi_conjugate(plan->ab_type, values, block->nnz);
     }
-    status = block->engine->refill(block->format, values);
+    status = spmmi_engine_refill(block->engine, plan->device, plan->ab_type, block->format, values);
     spmmi_free(values);
     return status;
 }

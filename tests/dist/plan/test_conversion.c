@@ -89,18 +89,18 @@ static double least_time(const spmm_plan_t *plan, const char *name, const double
             double         seconds;
 
             problem.layout = ways[way] == SPMM_LAYOUT_COL ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-            if (ways[way] != SPMM_LAYOUT_COL && spmmi_engines[e]->baseline) {
+            if (ways[way] != SPMM_LAYOUT_COL && spmmi_engines[e]->facts.baseline) {
                 continue;
             }
-            if ((ways[way] == SPMM_LAYOUT_MIXED && !spmmi_engines[e]->stores_columns) ||
-                (name != NULL && strcmp(name, spmmi_engines[e]->name) != 0) ||
-                !spmmi_engines[e]->supports(&problem, plan->device, why)) {
+            if ((ways[way] == SPMM_LAYOUT_MIXED && !spmmi_engines[e]->facts.stores_columns) ||
+                (name != NULL && strcmp(name, spmmi_engines[e]->facts.name) != 0) ||
+                !spmmi_engine_supports(spmmi_engines[e], &problem, plan->device, why)) {
                 continue;
             }
             problem.layout = ways[way];
-            seconds =
-                spmmi_engines[e]->cost(&plan->blocks.diagonal.pattern, &problem, plan->device) +
-                more_s;
+            seconds = spmmi_engine_cost(spmmi_engines[e], &plan->blocks.diagonal.pattern, &problem,
+                                        plan->device) +
+                      more_s;
             if (seconds < least) {
                 least     = seconds;
                 *layout   = ways[way];

@@ -73,7 +73,7 @@ static spmm_status_t noted_sync(const spmm_device_t *device, spmm_stream_t strea
 static spmm_status_t noted_refill(void *format, const void *values)
 {
     note('f');
-    return real_engine->refill(format, values);
+    return spmmi_engine_refill(real_engine, plan->device, SPMM_R_64F, format, values);
 }
 
 /* On the CPU nothing is ever on its way, so what is asked of the device is looked at. */

@@ -47,7 +47,7 @@ static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *proble
 {
     *format = NULL;
     spmmi_error_clear(&spmm_test_env.err);
-    return spmmi_engine_cusparse.build(block, problem, &device, format);
+    return spmmi_engine_cusparse.build(&spmmi_engine_cusparse, block, problem, &device, format);
 }
 
 /* A format multiplies, also blocks that begin anywhere. */
@@ -131,8 +131,9 @@ static void test_algorithms(void **state)
     }
 }
 
-static spmm_status_t other_build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                                 const spmm_device_t *on, void **format)
+static spmm_status_t other_build(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                                 const spmm_problem_t *problem, const spmm_device_t *on,
+                                 void **format)
 {
     *format = &device;
     return SPMM_OK;
@@ -141,7 +142,7 @@ static spmm_status_t other_build(const spmm_csr_t *block, const spmm_problem_t *
 /* A plan goes on with another engine and keeps the reason; by name it is an error. */
 static void test_plan(void **state)
 {
-    static const spmm_engine_ops_t other   = {.name = "other", .built = true, .build = other_build};
+    static const spmm_engine_ops_t other   = {.facts = {.name = "other"}, .build = other_build};
     const spmm_csr_t               block   = block_of(SPMM_R_16F, false);
     const spmm_problem_t           problem = problem_of(SPMM_R_16F, SPMM_R_32F, 8, SPMM_LAYOUT_ROW);
     spmm_engine_choice_t           choice  = {.name = "auto"};

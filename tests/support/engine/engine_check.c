@@ -21,8 +21,8 @@ void check_engine_block(const spmm_engine_ops_t *engine, const spmm_device_t *de
     size_t               host = 0, on_device = 0;
     void                *format;
 
-    assert_true(engine->supports(&problem, device, why));
-    spmm_assert_ok(engine->build(block, &problem, device, &format));
+    assert_true(spmmi_engine_supports(engine, &problem, device, why));
+    spmm_assert_ok(engine->build(engine, block, &problem, device, &format));
     engine->bytes(format, &host, &on_device);
     assert_true(host > 0);
     assert_true(on_device >= (size_t)spmmi_csr_nnz(block) * (4 + spmm_type_size(block->type)));
@@ -45,7 +45,7 @@ void check_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
     product_t  p = {.block = &block, .problem = *problem, .alpha = -1.0};
 
     make_block(100, 800, DENSE_ROW, problem->ab_type, false, &block);
-    spmm_assert_ok(engine->build(&block, problem, device, &format));
+    spmm_assert_ok(engine->build(engine, &block, problem, device, &format));
     make_product(&p, problem->n, 0);
     for (int round = 0; round < 3; round++) {
         run_product(engine, device, format, &p);
@@ -56,7 +56,7 @@ void check_refill(const spmm_engine_ops_t *engine, const spmm_device_t *device,
                 spmmi_value_set(block.type, block.values, k, 0.0);
             }
         }
-        spmm_assert_ok(engine->refill(format, block.values));
+        spmm_assert_ok(spmmi_engine_refill(engine, device, block.type, format, block.values));
     }
     free_product(&p);
     engine->destroy(format);
@@ -80,7 +80,7 @@ void check_build_failures(const spmm_engine_ops_t *engine, const spmm_device_t *
 
         spmmi_error_clear(&spmm_test_env.err);
         spmmi_alloc_inject(k);
-        status = engine->build(block, problem, device, &format);
+        status = engine->build(engine, block, problem, device, &format);
         spmmi_alloc_inject(-1);
         if (status == SPMM_OK) {
             assert_int_equal(spmm_test_env.err.status, SPMM_OK);
@@ -105,7 +105,7 @@ void check_same_bits(const spmm_engine_ops_t *engine, const spmm_device_t *devic
     for (int build = 0; build < 3; build++) {
         void *format;
 
-        spmm_assert_ok(engine->build(p->block, &p->problem, device, &format));
+        spmm_assert_ok(engine->build(engine, p->block, &p->problem, device, &format));
         for (int k = 0; k < (build == 0 ? runs : 3); k++) {
             run_product(engine, device, format, p);
             if (build == 0 && k == 0) {

@@ -10,7 +10,7 @@ spmm_candidate_t      fake_candidates[N_FAKES];
 spmm_csr_t            fake_block;
 int                   fake_held;
 int64_t               fake_executes;
-double                fake_load_s;
+_Atomic(double)       fake_load_s;
 spmm_engine_settled_t fake_settled;
 
 static int           most_held;
@@ -21,12 +21,16 @@ typedef struct {
     int engine, variant;
 } fake_format_t;
 
-static spmm_status_t fake_build(int k, const spmm_problem_t *problem, void **format)
+static spmm_status_t fake_build(const spmm_engine_ops_t *engine, const spmm_csr_t *csr,
+                                const spmm_problem_t *problem, const spmm_device_t *on,
+                                void **format)
 {
+    const int      k       = (int)((const fake_engine_t *)engine->kind - fakes);
+    const int      variant = k == BASELINE ? 0 : problem->variant; /* its first is numbered 1 */
     fake_format_t *mine;
 
-    const int variant = k == BASELINE ? 0 : problem->variant; /* its first is numbered 1 */
-
+    assert_ptr_equal(csr, &fake_block);
+    assert_ptr_equal(on, &device);
     fakes[k].builds++;
     assert_in_range(variant, 0, fakes[k].more_variants);
     if (variant > 0 && fakes[k].variant_s[variant] == 0.0) {
@@ -89,13 +93,6 @@ void fake_destroy(void *format)
 }
 
 #define FAKE(k)                                                                                    \
-    static spmm_status_t build_##k(const spmm_csr_t *csr, const spmm_problem_t *problem,           \
-                                   const spmm_device_t *on, void **format)                         \
-    {                                                                                              \
-        assert_ptr_equal(csr, &fake_block);                                                        \
-        assert_ptr_equal(on, &device);                                                             \
-        return fake_build(k, problem, format);                                                     \
-    }                                                                                              \
     static int variants_##k(const spmm_pattern_t *pattern, const spmm_problem_t *problem,          \
                             const spmm_device_t *on)                                               \
     {                                                                                              \
@@ -108,11 +105,6 @@ FAKE(2)
 FAKE(3)
 FAKE(4)
 
-static double load_of_zero(void)
-{
-    return fake_load_s;
-}
-
 static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     assert_non_null(pattern);
@@ -122,10 +114,11 @@ static double least_bytes(const spmm_pattern_t *pattern, const spmm_problem_t *p
 
 #define FAKE_OPS(k, title)                                                                         \
     {                                                                                              \
-        .load_s = (k) == 0 ? load_of_zero : NULL, .name = (title), .built = true,                  \
-        .least_bytes = (k) == 3 ? least_bytes : NULL, .baseline = (k) == 4,                        \
-        .always_tried = (k) == ALWAYS, .variants = variants_##k, .build = build_##k,               \
-        .execute = fake_execute, .bytes = fake_bytes, .destroy = fake_destroy                      \
+        .facts.name = (title), .facts.baseline = (k) == BASELINE,                                  \
+        .facts.always_tried = (k) == ALWAYS, .facts.load_s = (k) == 0 ? &fake_load_s : NULL,       \
+        .least_bytes = (k) == 3 ? least_bytes : NULL, .variants = variants_##k,                    \
+        .build = fake_build, .kind = &fakes[k], .execute = fake_execute, .bytes = fake_bytes,      \
+        .destroy = fake_destroy                                                                    \
     }
 static const spmm_engine_ops_t engines[] = {FAKE_OPS(0, "zero"), FAKE_OPS(1, "one"),
                                             FAKE_OPS(2, "two"), FAKE_OPS(3, "three"),
@@ -153,7 +146,7 @@ void fake_prepare(const double predicted[N_FAKES])
     fake_executes         = (int64_t)1 << 40; /* whatever the host's clock says, measuring pays */
     for (int k = 0; k < N_FAKES; k++) {
         fakes[k].seconds   = k == BASELINE ? 150 * us : 100 * us;
-        fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].name,
+        fake_candidates[k] = (spmm_candidate_t){.name        = engines[k].facts.name,
                                                 .engine      = &engines[k],
                                                 .layout      = SPMM_LAYOUT_ROW,
                                                 .c_type      = SPMM_R_32F,

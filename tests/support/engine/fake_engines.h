@@ -40,7 +40,7 @@ extern spmm_candidate_t      fake_candidates[N_FAKES];
 extern spmm_csr_t            fake_block;
 extern int                   fake_held;     /**< formats there are */
 extern int64_t               fake_executes; /**< products to come */
-extern double                fake_load_s;   /**< that the library of the first engine takes */
+extern _Atomic(double)       fake_load_s;   /**< that the library of the first engine takes */
 extern spmm_engine_settled_t fake_settled;
 
 /** Start anew.  All take 0.1 ms but the baseline, which takes 0.15.

@@ -55,7 +55,7 @@ void check_asynchronous(const spmm_engine_ops_t *engine, const spmm_device_t *de
     (void)device_test_put(device, p.B, (size_t)p.b_size * elem, 0, &B);
     (void)device_test_put(device, p.C, (size_t)p.c_size * elem, 0, &C);
     spmm_assert_ok(device->ops->stream_create(device, false, &stream));
-    spmm_assert_ok(engine->build(&block, problem, device, &format));
+    spmm_assert_ok(engine->build(engine, &block, problem, device, &format));
     x = operands_of(&p, B, C, stream);
     if (prepared) {
         prepare(engine, device, format, &x);
@@ -132,7 +132,7 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
     }
     move_rows(device, &b, p, p->B, p->ldb, p->block->n_cols, false);
     move_rows(device, &c, p, p->C, p->ldc, p->block->n_rows, false);
-    spmm_assert_ok(engine->build(&block, &p->problem, device, &format));
+    spmm_assert_ok(engine->build(engine, &block, &p->problem, device, &format));
     x     = operands_of(p, b.large, c.large, NULL);
     x.ldb = b.ld;
     x.ldc = c.ld;

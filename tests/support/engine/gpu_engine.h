@@ -18,8 +18,9 @@ typedef struct {
     bool           by_columns; /**< B and C are column-major */
     bool           brief;      /**< left out where half of the ways show enough */
     /** NULL, or instead of the engine's own */
-    spmm_status_t (*build)(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format);
+    spmm_status_t (*build)(const spmm_engine_ops_t *engine, const spmm_csr_t *block,
+                           const spmm_problem_t *problem, const spmm_device_t *device,
+                           void **format);
 } gpu_engine_t;
 
 enum { GPU_ENGINE_WAYS = 24 }; /* at most */

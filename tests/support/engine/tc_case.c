@@ -19,7 +19,7 @@ void tc_case_check(const tc_case_t *t, product_t *p)
 {
     void *format;
 
-    spmm_assert_ok(t->engine->build(p->block, &p->problem, t->device, &format));
+    spmm_assert_ok(t->engine->build(t->engine, p->block, &p->problem, t->device, &format));
     run_product(t->engine, t->device, format, p);
     check_product(p);
     t->engine->destroy(format);
@@ -96,7 +96,7 @@ static void check_width(const tc_case_t *t, const spmm_csr_t *block, int w, int 
     size_t               host = 0, on_device = 0;
     void                *format;
 
-    spmm_assert_ok(t->engine->build(block, &problem, t->device, &format));
+    spmm_assert_ok(t->engine->build(t->engine, block, &problem, t->device, &format));
     t->engine->bytes(format, &host, &on_device);
     assert_true((t->device->kind == SPMM_DEVICE_CPU ? host : on_device) >=
                 (size_t)spmmi_csr_nnz(block) * spmm_type_size(block->type));
@@ -272,15 +272,15 @@ void tc_case_supports(const tc_case_t *t)
     spmm_problem_t problem       = tc_case_problem(t, 16);
     char           why[SPMM_WHY] = "";
 
-    assert_true(t->engine->supports(&problem, t->device, why));
+    assert_true(spmmi_engine_supports(t->engine, &problem, t->device, why));
     problem.layout = SPMM_LAYOUT_COL;
-    if (!t->engine->supports(&problem, t->device, why)) {
+    if (!spmmi_engine_supports(t->engine, &problem, t->device, why)) {
         assert_string_equal(why, "multiplies row-major blocks");
         assert_false(t->by_columns);
     }
     problem        = tc_case_problem(t, 16);
     problem.c_type = problem.ab_type == SPMM_R_64F ? SPMM_R_32F : SPMM_R_64F;
-    assert_false(t->engine->supports(&problem, t->device, why));
+    assert_false(spmmi_engine_supports(t->engine, &problem, t->device, why));
     assert_non_null(strstr(why, spmmi_is_complex(problem.ab_type) ? "c"
                                 : problem.ab_type == SPMM_R_64F   ? "64f"
                                                                   : "32f"));

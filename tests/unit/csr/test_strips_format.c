@@ -216,7 +216,7 @@ static void test_model(void **state)
 
         problem.c_type = problem.ab_type;
         for (problem.n = 2; problem.n <= 1024; problem.n *= 2) {
-            const double seconds = engine->cost(&pattern, &problem, &device);
+            const double seconds = spmmi_engine_cost(engine, &pattern, &problem, &device);
 
             assert_true(seconds > before && seconds < 1e-2);
             before = seconds;
@@ -224,8 +224,8 @@ static void test_model(void **state)
     }
     spmmi_pattern_free(&pattern);
     spmm_assert_ok(spmmi_pattern_measure(&spmm_test_env, &block, &pattern));
-    assert_true(isinf(engine->cost(
-        &pattern,
+    assert_true(isinf(spmmi_engine_cost(
+        engine, &pattern,
         &(spmm_problem_t){
             .ab_type = SPMM_R_64F, .c_type = SPMM_R_64F, .layout = SPMM_LAYOUT_COL, .n = 8},
         &device)));

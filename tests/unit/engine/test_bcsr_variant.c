@@ -145,8 +145,10 @@ static void test_variants(void **state)
         spmm_assert_ok(spmmi_pattern_scan(&spmm_test_env, &block, &pattern));
         for (int k = 0; k < 9; k++) {
             const spmm_problem_t problem = problem_of(columns[k]);
-            const double         now     = spmmi_bcsr_cost(&pattern, &problem, &h200);
-            const double         sp24    = spmmi_bcsr_cost_sp24(&pattern, &problem, &h200);
+            const double         now =
+                spmmi_engine_cost(spmmi_engine_find("bcsr"), &pattern, &problem, &h200);
+            const double sp24 =
+                spmmi_engine_cost(spmmi_engine_find("bcsr-sp24"), &pattern, &problem, &h200);
 
             check_choice(&pattern, columns[k]);
             assert_true(isfinite(now) && now > 0.0 && (now >= before || columns[k] == 16));

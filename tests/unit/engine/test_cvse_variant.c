@@ -239,7 +239,7 @@ static void test_devices(void **state)
 
         assert_int_equal(spmmi_engine_cvse.variants(&pattern, &problem, &device) > others,
                          those[k].slabs);
-        assert_int_equal(spmmi_engine_cvse.terms(&pattern, &problem, &device, terms) == 1,
+        assert_int_equal(spmmi_engine_cvse.cost(&pattern, &problem, &device, terms) == 1,
                          those[k].slabs);
     }
 }

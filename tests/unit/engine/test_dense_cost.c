@@ -21,7 +21,7 @@ static double cost(int32_t n_rows, int32_t n_cols, int64_t nnz, int64_t n, spmm_
     const spmm_problem_t problem = {
         .ab_type = type, .c_type = type, .compute = compute, .layout = SPMM_LAYOUT_ROW, .n = n};
 
-    return spmmi_engine_dense.cost(&pattern, &problem, &gpu);
+    return spmmi_engine_cost(&spmmi_engine_dense, &pattern, &problem, &gpu);
 }
 
 static double tf32(int32_t n_rows, int32_t n_cols, int64_t nnz, int64_t n)

@@ -116,11 +116,11 @@ static void test_models(void **state)
                                             .compute = SPMM_COMPUTE_32F,
                                             .layout  = SPMM_LAYOUT_ROW,
                                             .n       = n};
-            const double         seconds = spmmi_engines[e]->cost(&pattern, &problem, &device);
-            const bool by_rows = n == 16 && strncmp(spmmi_engines[e]->name, "bcsr", 4) == 0;
+            const double seconds = spmmi_engine_cost(spmmi_engines[e], &pattern, &problem, &device);
+            const bool   by_rows = n == 16 && strncmp(spmmi_engines[e]->facts.name, "bcsr", 4) == 0;
 
             if (n >= 8 && seconds < (by_rows ? 0.85 : 1.0) * before) {
-                fail_msg("%s: %g s with %lld columns, %g s with half", spmmi_engines[e]->name,
+                fail_msg("%s: %g s with %lld columns, %g s with half", spmmi_engines[e]->facts.name,
                          seconds, (long long)n, before);
             }
             assert_true(seconds >= 0.5 * spmmi_gpu_once_s(&pattern, &problem, &device, 0.0));
@@ -153,11 +153,11 @@ static void test_empty(void **state)
                                             .layout  = SPMM_LAYOUT_ROW,
                                             .n       = 128,
                                             .pattern = &pattern};
-            const double         seconds = spmmi_engines[e]->cost(&pattern, &problem, &device);
+            const double seconds = spmmi_engine_cost(spmmi_engines[e], &pattern, &problem, &device);
 
             if (!(seconds >= 0.0 && seconds < 1e-3)) {
-                fail_msg("%s of %d rows without entries: %g s", spmmi_engines[e]->name, (int)rows,
-                         seconds);
+                fail_msg("%s of %d rows without entries: %g s", spmmi_engines[e]->facts.name,
+                         (int)rows, seconds);
             }
         }
         spmmi_pattern_free(&pattern);
@@ -192,8 +192,8 @@ static double seconds_of(const char *name, const spmm_pattern_t *pattern, spmm_c
                                     .n       = 128};
 
     for (int e = 0; e < spmmi_n_engines; e++) {
-        if (strcmp(spmmi_engines[e]->name, name) == 0) {
-            return spmmi_engines[e]->cost(pattern, &problem, &device);
+        if (strcmp(spmmi_engines[e]->facts.name, name) == 0) {
+            return spmmi_engine_cost(spmmi_engines[e], pattern, &problem, &device);
         }
     }
     fail_msg("no engine %s", name);

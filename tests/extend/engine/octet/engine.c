@@ -3,8 +3,6 @@
  *  A worked example of an engine (docs/how-to/extend.md): FP64 on tensor cores, windows of 8 rows,
  *  blocks of 4 condensed columns; on CPUs decoded and multiplied.
  */
-#include <math.h>
-
 #include "engine/octet/format.h"
 #include "engine/tune/roofline.h"
 #include "engine/windows/tc.h"
@@ -42,10 +40,10 @@ static spmm_status_t upload(spmm_tc_engine_t *base)
     spmm_status_t              status = SPMM_OK;
 
     *to           = *a;
-    to->block_ptr = spmmi_tc_upload(base, a->block_ptr, (windows + 1) * index, 0, &status);
-    to->col       = spmmi_tc_upload(base, a->col, blocks * SPMM_OCTET_COLS * index, 0, &status);
-    to->bits      = spmmi_tc_upload(base, a->bits, blocks * sizeof *a->bits, 0, &status);
-    to->value_ptr = spmmi_tc_upload(base, a->value_ptr, (blocks + 1) * index, 0, &status);
+    to->block_ptr = SPMM_UPLOAD(&base->uploads, a->block_ptr, windows + 1, &status);
+    to->col       = SPMM_UPLOAD(&base->uploads, a->col, blocks * SPMM_OCTET_COLS, &status);
+    to->bits      = SPMM_UPLOAD(&base->uploads, a->bits, blocks, &status);
+    to->value_ptr = SPMM_UPLOAD(&base->uploads, a->value_ptr, blocks + 1, &status);
     to->values    = spmmi_tc_upload_values(base, offsetof(octet_t, format.values),
                                            nnz * sizeof(double), SPMM_TC_BLANK, &status);
     spmmi_tc_let_go(base, offsetof(octet_t, format.col), to->col, blocks * SPMM_OCTET_COLS * index,
@@ -81,12 +79,6 @@ static const spmm_tc_kind_t kind = {
     .launch = SPMM_TC_ON_CUDA(launch),
 };
 
-static spmm_status_t build(const spmm_csr_t *block, const spmm_problem_t *problem,
-                           const spmm_device_t *device, void **format)
-{
-    return spmmi_tc_build(&kind, block, problem, device, format);
-}
-
 static bool supports(const spmm_problem_t *problem, const spmm_device_t *device, char why[SPMM_WHY])
 {
     return spmmi_tc_supports(problem, device, SPMM_R_64F, why);
@@ -94,34 +86,35 @@ static bool supports(const spmm_problem_t *problem, const spmm_device_t *device,
 
 /* What moves once through device memory, and a row of B for each pair of a window and a column of
  * it through L2.  A model to be ranked by needs its constants fitted to measured times. */
-static double cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
-                   const spmm_device_t *device)
+static int cost(const spmm_pattern_t *pattern, const spmm_problem_t *problem,
+                const spmm_device_t *device, spmm_cost_term_t terms[SPMM_COST_TERMS])
 {
     /* tc.pairs[0], [1] and [2] are of windows of 8, 16 and 32 rows.  A pair of window and column
      * has 4 bytes of col and, a block being 4 pairs, a quarter of the 8 of bits and value_ptr. */
     const double pairs = (double)pattern->tc.pairs[0];
+    const double bytes = 6.0 * pairs + 8.0 * (double)pattern->nnz;
 
     if (device->kind == SPMM_DEVICE_CPU) {
-        return spmmi_tc_cpu_cost(pattern, problem, device);
+        return spmmi_tc_cpu_cost(pattern, problem, device, terms);
     }
-    if (pattern->nnz > INT32_MAX) {
-        return INFINITY; /* build() would refuse */
-    }
-    return spmmi_gpu_once_s(pattern, problem, device, 6.0 * pairs + 8.0 * (double)pattern->nnz) +
-           spmmi_gpu_gather_s(pattern, problem, device, pairs);
+    terms[0] = (spmm_cost_term_t){"once", 1.0, spmmi_gpu_once_s(pattern, problem, device, bytes)};
+    terms[1] =
+        (spmm_cost_term_t){"gather", 1.0, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
+    return 2;
 }
 
 const spmm_engine_ops_t spmmi_engine_octet = {
-    .name        = "octet",
-    .description = "blocks of 8 rows and 4 condensed columns; FP64",
-    .built       = true,
-    .preload     = SPMM_TC_ON_CUDA(preload),
-    .supports    = supports,
-    .cost        = cost,
-    .build       = build,
-    .refill      = spmmi_tc_refill,
-    .execute     = spmmi_tc_execute,
-    .describe    = spmmi_tc_describe,
-    .bytes       = spmmi_tc_bytes,
-    .destroy     = spmmi_tc_destroy,
+    .facts.name        = "octet",
+    .facts.description = "blocks of 8 rows and 4 condensed columns; FP64",
+    .facts.few_entries = true,
+    .preload           = SPMM_TC_ON_CUDA(preload),
+    .supports          = supports,
+    .cost              = cost,
+    .kind              = &kind,
+    .build             = spmmi_tc_build,
+    .refill            = spmmi_tc_refill,
+    .execute           = spmmi_tc_execute,
+    .describe          = spmmi_tc_describe,
+    .bytes             = spmmi_tc_bytes,
+    .destroy           = spmmi_tc_destroy,
 };
