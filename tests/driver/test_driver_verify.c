@@ -50,7 +50,7 @@ static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alp
                                   .ld      = layout == SPMM_LAYOUT_COL ? ROWS + 2 : N + 2,
                                   .layout  = layout,
                                   .type    = type};
-    c->C       = calloc((ROWS + 2) * (N + 2), sizeof(double));
+    c->C       = spmm_test_calloc((ROWS + 2) * (N + 2), sizeof(double));
     c->product = (driver_product_t){.rows  = &c->rows,
                                     .B     = driver_dense(3, type),
                                     .C0    = driver_dense(4, type),
@@ -58,7 +58,6 @@ static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alp
                                     .beta  = beta,
                                     .block = &c->block,
                                     .C     = c->C};
-    assert_non_null(c->C);
     for (int64_t i = 0; i < ROWS; i++) {
         for (int64_t j = 0; j < N; j++) {
             spmmi_value_set(type, c->C, driver_block_index(&c->block, i, j), expect(c, i, j));

@@ -34,7 +34,7 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
     spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
     stream = gpu_new_stream();
     bytes  = (size_t)b.local_rows * N * sizeof *host;
-    host   = device_test_host(bytes);
+    host   = spmm_test_malloc(bytes);
     for (int64_t i = 0; i < b.local_rows * N; i++) {
         host[i] = 1.0f;
     }

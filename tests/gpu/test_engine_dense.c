@@ -205,7 +205,7 @@ static void check_places(const tc_case_t *t)
     spmm_assert_ok(ENGINE->build(&block, &problem, t->device, &format));
     spmm_assert_ok(ENGINE->places(format, &values, &count, &from));
     assert_true(count >= 37 * 53);
-    host = device_test_host((size_t)count * size);
+    host = spmm_test_malloc((size_t)count * size);
     spmm_assert_ok(t->device->ops->fetch(t->device, host, values, (size_t)count * size));
     for (int64_t k = 0; k < count; k++) {
         if (from[k] >= 0) {

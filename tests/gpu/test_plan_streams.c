@@ -40,7 +40,7 @@ static void check(spmm_context_t *ctx, void *B[TURNS], void *C[TURNS], float *ho
 static void run(spmm_context_t *ctx, spmm_matrix_t *A, bool again)
 {
     spmm_plan_options_t o        = SPMM_PLAN_OPTIONS_INIT;
-    float              *host     = device_test_host((size_t)ROWS * N * sizeof *host);
+    float              *host     = spmm_test_malloc((size_t)ROWS * N * sizeof *host);
     void               *B[TURNS] = {NULL}, *C[TURNS] = {NULL};
     cudaStream_t        stream[TURNS];
     spmm_plan_t        *plan;

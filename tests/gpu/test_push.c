@@ -78,7 +78,7 @@ static void run(int64_t products, int64_t n, const char *engine, const char *tun
     const size_t        one  = (size_t)ROWS * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A    = pair_matrix(ctx, ROWS);
-    float              *host = device_test_host(BATCH * one);
+    float              *host = spmm_test_malloc(BATCH * one);
     void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
     spmm_plan_t        *plan;
     spmm_status_t       status;
@@ -156,7 +156,7 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
     const size_t        one  = (size_t)rows * LD * sizeof(float);
     spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A    = pair_matrix_full(ctx, rows, full);
-    float              *host = device_test_host(BATCH * one);
+    float              *host = spmm_test_malloc(BATCH * one);
     void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
     spmm_plan_t        *plan;
 
@@ -211,7 +211,7 @@ static void test_waits_of_streams(void **state)
     enum { STREAMS = 2, TURNS = 100 };
     const size_t   one        = (size_t)ROWS * N * sizeof(float);
     spmm_matrix_t *A          = pair_matrix(ctx, ROWS);
-    float         *host       = device_test_host(one);
+    float         *host       = spmm_test_malloc(one);
     void          *B[STREAMS] = {room(one), room(one)}, *C[STREAMS] = {room(one), room(one)};
     cudaStream_t   on[STREAMS]   = {stream, NULL};
     spmm_plan_t   *plan[STREAMS] = {NULL};
@@ -260,8 +260,8 @@ static void test_waits_of_streams(void **state)
 static spmm_matrix_t *make_uneven(void)
 {
     const int64_t  all               = spmm_test_env.rank == 0 ? spmm_test_env.size : 1;
-    int64_t       *col               = device_test_host((size_t)(ROWS * all) * sizeof *col);
-    float         *value             = device_test_host((size_t)(ROWS * all) * sizeof *value);
+    int64_t       *col               = spmm_test_malloc((size_t)(ROWS * all) * sizeof *col);
+    float         *value             = spmm_test_malloc((size_t)(ROWS * all) * sizeof *value);
     int64_t        row_ptr[ROWS + 1] = {0};
     spmm_matrix_t *A;
 
@@ -283,7 +283,7 @@ static void test_uneven_transpose(void **state)
     const int64_t       first = ROWS * (int64_t)spmm_test_env.rank;
     spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A     = make_uneven();
-    float              *host  = device_test_host(one);
+    float              *host  = spmm_test_malloc(one);
     void               *B = room(one), *C = room(one);
     spmm_plan_t        *plan;
     spmm_status_t       status;
@@ -326,7 +326,7 @@ static void run_together(void)
     static const char *const name[] = {"nccl-push", "nccl", "nccl-push", NULL, "nccl-push"};
     enum { PLANS = sizeof name / sizeof name[0] };
     const size_t   one  = (size_t)ROWS * LD * sizeof(float);
-    float         *host = device_test_host(BATCH * one);
+    float         *host = spmm_test_malloc(BATCH * one);
     void          *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
     spmm_matrix_t *A           = pair_matrix(ctx, ROWS);
     spmm_plan_t   *plan[PLANS] = {NULL};

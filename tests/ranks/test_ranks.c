@@ -126,7 +126,7 @@ static void run(const ranks_machine_t *machine, int n, int64_t (*rows)(int n, in
                 int64_t bytes, uint32_t number, int rounds, int batch)
 {
     const ranks_graph_t halo = halo_of(n, rows);
-    ranks_case_t       *c    = device_test_host(sizeof *c);
+    ranks_case_t       *c    = spmm_test_malloc(sizeof *c);
 
     if (!fits(&halo, machine)) {
         print_message("left out: a halo of %d ranks, for %s with %d thread blocks at a time\n", n,
@@ -197,7 +197,7 @@ static void test_differ(void **state)
     for (int m = 0; ranks_machines[m] != NULL; m++) {
         for (int k = 0; k < 3 * 3 * 2; k++) {
             const ranks_graph_t halo = halo_of(2 + k % 2, even);
-            ranks_case_t       *c    = device_test_host(sizeof *c);
+            ranks_case_t       *c    = spmm_test_malloc(sizeof *c);
             const int           what = k / 6; /* step, length, length in reverse */
 
             ranks_case_open(c, ranks_machines[m], &device, &halo, 32 * 1024, 0, 1);

@@ -57,12 +57,10 @@ const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, siz
     if (spmm_test_env.rank == 0) {
         FILE          *file   = create();
         const size_t   room   = size + size / 100 + 256;
-        unsigned char *packed = malloc(room);
-        unsigned char *input  = malloc(size + 1);
+        unsigned char *packed = spmm_test_malloc(room);
+        unsigned char *input  = spmm_test_malloc(size + 1);
         z_stream       z      = {0};
 
-        assert_non_null(packed);
-        assert_non_null(input);
         memcpy(input, bytes, size);
         assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
         z.next_in   = input;

@@ -28,6 +28,11 @@ static int tear_down(void **state)
     return 0;
 }
 
+bool spmm_test_is_last(void)
+{
+    return spmm_test_env.rank == spmm_test_env.size - 1;
+}
+
 bool spmm_test_on_gpu(void)
 {
     const char *device = getenv("SPMM_TEST_DEVICE");
@@ -122,7 +127,7 @@ int64_t spmm_test_sweep(spmm_status_t (*go)(void *what), void *what, int victim,
 
 void *spmm_test_malloc(size_t bytes)
 {
-    void *memory = malloc(bytes);
+    void *memory = malloc(bytes > 0 ? bytes : 1);
 
     assert_non_null(memory);
     return memory;
@@ -130,7 +135,7 @@ void *spmm_test_malloc(size_t bytes)
 
 void *spmm_test_calloc(size_t count, size_t size)
 {
-    void *memory = calloc(count, size);
+    void *memory = calloc(count > 0 ? count : 1, size);
 
     assert_non_null(memory);
     return memory;

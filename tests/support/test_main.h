@@ -63,6 +63,9 @@ void spmm_test_tear_down(void);
 /** What main() asks MPI for; a program that needs more defines it. */
 int spmm_test_thread_level(void);
 
+/** Is this the last rank, often the one that errs? */
+bool spmm_test_is_last(void);
+
 /** SPMM_TEST_DEVICE=cuda: the test is to run on GPUs. */
 bool spmm_test_on_gpu(void);
 
@@ -95,7 +98,7 @@ void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *wor
 int64_t spmm_test_sweep(spmm_status_t (*go)(void *what), void *what, int victim,
                         spmm_status_t last);
 
-/** As malloc() and calloc(); assert that there is memory. */
+/** As malloc() and calloc(), but never NULL: assert that there is memory. */
 void *spmm_test_malloc(size_t bytes);
 void *spmm_test_calloc(size_t count, size_t size);
 

@@ -108,10 +108,9 @@ static spmm_status_t agreed(spmm_status_t status)
 static spmm_status_t take(const held_t *h, int64_t rows, void **buffer)
 {
     const size_t  bytes = (size_t)rows * N * sizeof(double);
-    void         *zero  = calloc(bytes + 1, 1);
+    void         *zero  = spmm_test_calloc(bytes + 1, 1);
     spmm_status_t status;
 
-    assert_non_null(zero);
     status = spmm_buffer_alloc(h->ctx, bytes, buffer);
     if (status == SPMM_OK) {
         status = spmm_buffer_copy(h->ctx, *buffer, zero, bytes);

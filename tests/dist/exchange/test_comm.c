@@ -20,8 +20,8 @@ static uint64_t number_of(int p, int q, int64_t k)
 static void test_alltoallv(void **state)
 {
     spmm_env_t *env    = &spmm_test_env;
-    int64_t    *send   = calloc((size_t)env->size, sizeof *send);
-    int64_t    *recv   = calloc((size_t)env->size, sizeof *recv);
+    int64_t    *send   = spmm_test_calloc((size_t)env->size, sizeof *send);
+    int64_t    *recv   = spmm_test_calloc((size_t)env->size, sizeof *recv);
     int64_t     n_send = 0, n_recv, at = 0;
     uint64_t   *out, *in;
 
@@ -29,14 +29,14 @@ static void test_alltoallv(void **state)
         send[q] = count_of(env->rank, q);
         n_send += send[q];
     }
-    out = malloc((size_t)(n_send + 1) * sizeof *out);
+    out = spmm_test_malloc((size_t)(n_send + 1) * sizeof *out);
     for (int q = 0; q < env->size; q++) {
         for (int64_t k = 0; k < send[q]; k++) {
             out[at++] = number_of(env->rank, q, k);
         }
     }
     spmm_assert_ok(spmmi_alltoall_counts(env, send, recv, &n_recv));
-    in = malloc((size_t)(n_recv + 1) * sizeof *in);
+    in = spmm_test_malloc((size_t)(n_recv + 1) * sizeof *in);
     spmm_assert_ok(spmmi_alltoallv(env, out, send, in, recv, sizeof *in));
     at = 0;
     for (int p = 0; p < env->size; p++) {
@@ -54,8 +54,8 @@ static void test_alltoallv_fails_together(void **state)
 {
     spmm_env_t   *env    = &spmm_test_env;
     const int     last   = env->size - 1;
-    int64_t      *send   = calloc((size_t)env->size, sizeof *send);
-    int64_t      *recv   = calloc((size_t)env->size, sizeof *recv);
+    int64_t      *send   = spmm_test_calloc((size_t)env->size, sizeof *send);
+    int64_t      *recv   = spmm_test_calloc((size_t)env->size, sizeof *recv);
     const int64_t out[2] = {1, 2};
     int64_t       in[2];
     char          name[SPMM_RANK_NAME];
@@ -104,7 +104,7 @@ static void test_agree(void **state)
 static void test_offsets(void **state)
 {
     spmm_env_t *env    = &spmm_test_env;
-    int64_t    *offset = calloc((size_t)env->size + 1, sizeof *offset);
+    int64_t    *offset = spmm_test_calloc((size_t)env->size + 1, sizeof *offset);
 
     spmm_assert_ok(spmmi_allgather_offsets(env, env->rank * ((int64_t)1 << 40), offset));
     for (int p = 0; p <= env->size; p++) {

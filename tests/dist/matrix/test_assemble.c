@@ -79,9 +79,9 @@ static void check_stream(const stream_t *stream, spmm_duplicates_t duplicates, s
     const uint64_t value_seed = 77;
     spmm_entries_t list       = {0};
     spmm_matrix_t *A          = NULL;
-    double        *dense      = calloc((size_t)(stream->rows * stream->cols) + 1, sizeof *dense);
-    bool          *there      = calloc((size_t)(stream->rows * stream->cols) + 1, sizeof *there);
-    double         rounded;
+    double *dense = spmm_test_calloc((size_t)(stream->rows * stream->cols) + 1, sizeof *dense);
+    bool   *there = spmm_test_calloc((size_t)(stream->rows * stream->cols) + 1, sizeof *there);
+    double  rounded;
 
     for (int64_t k = 0; k < stream->count; k++) {
         const spmm_entry_t e = stream_entry(stream, k);

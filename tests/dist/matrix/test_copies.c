@@ -13,11 +13,6 @@
 
 static const char name[] = "copy.matrix";
 
-static bool is_last(void)
-{
-    return spmm_test_env.rank == spmm_test_env.size - 1;
-}
-
 /* A diagonal whose values depend on @p seed: of 20 bytes a line. */
 static void write_text(FILE *file, int64_t rows, uint64_t seed)
 {
@@ -85,9 +80,9 @@ static void expect_refusal(void (*write)(FILE *file, int64_t rows, uint64_t seed
     int  length                       = 0;
 
     MPI_Get_processor_name(host, &length);
-    assert_int_equal(
-        read_copy(write, is_last() ? last_rows : rows, is_last() ? last_seed : 1, sentence),
-        SPMM_ERR_IO);
+    assert_int_equal(read_copy(write, spmm_test_is_last() ? last_rows : rows,
+                               spmm_test_is_last() ? last_seed : 1, sentence),
+                     SPMM_ERR_IO);
     if (strstr(sentence, "not the same file") == NULL || strstr(sentence, sizes) == NULL) {
         print_error("%s\n", sentence);
     }
@@ -110,7 +105,8 @@ static void test_pipe_of_one_rank(void **state)
 {
     char sentence[512];
 
-    assert_int_equal(read_copy(is_last() ? write_pipe : write_text, 100, 1, sentence), SPMM_ERR_IO);
+    assert_int_equal(read_copy(spmm_test_is_last() ? write_pipe : write_text, 100, 1, sentence),
+                     SPMM_ERR_IO);
     assert_non_null(strstr(sentence, ": it is a device, pipe or socket"));
 }
 

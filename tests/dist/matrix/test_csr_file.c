@@ -26,10 +26,9 @@ static image_t make_image(int64_t rows, int64_t cols, int64_t per_row, int64_t d
     image_t  image = {.rows = rows, .cols = cols};
     int32_t *row_ptr, *col;
 
-    image.word = calloc((size_t)(HEADER_WORDS + rows + 1 + rows * per_row + cols + 1), 4);
-    assert_non_null(image.word);
-    row_ptr = image.word + HEADER_WORDS;
-    col     = row_ptr + rows + 1;
+    image.word = spmm_test_calloc((size_t)(HEADER_WORDS + rows + 1 + rows * per_row + cols + 1), 4);
+    row_ptr    = image.word + HEADER_WORDS;
+    col        = row_ptr + rows + 1;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t n = i == dense ? cols : i % 5 == 0 ? 0 : per_row < cols ? per_row : cols;
 

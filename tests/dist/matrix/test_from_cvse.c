@@ -109,17 +109,13 @@ static void test_entries(void **state)
 static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engine)
 {
     enum { N = 5 };
-    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan    = NULL;
-    uint16_t            B[COLS * N], C[16 * 8 * N];
+    spmm_plan_t *plan = test_context_plan(A, N, .engine = engine, .partition = "keep");
+    uint16_t     B[COLS * N], C[16 * 8 * N];
 
-    options.engine    = engine;
-    options.partition = "keep";
     for (int k = 0; k < COLS * N; k++) {
         spmmi_value_set(SPMM_R_16F, B, k,
                         spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
     }
-    spmm_assert_ok(spmm_plan_create(A, N, &options, &plan));
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
     for (int64_t i = 0; i < b->n_rows; i++) {
         for (int64_t j = 0; j < N; j++) {

@@ -265,8 +265,8 @@ static void check_molecules(const char *spec, int64_t count, int64_t atoms)
 {
     spmm_env_t     alone  = spmm_test_alone();
     spmm_matrix_t *A      = spmm_test_generate(&alone, spec, SEED);
-    int64_t       *parent = malloc((size_t)A->rows * sizeof *parent);
-    int64_t       *size   = calloc((size_t)A->rows, sizeof *size);
+    int64_t       *parent = spmm_test_malloc((size_t)A->rows * sizeof *parent);
+    int64_t       *size   = spmm_test_calloc((size_t)A->rows, sizeof *size);
     int64_t        found = 0, varied = 0;
 
     assert_int_equal(A->rows, count * atoms);

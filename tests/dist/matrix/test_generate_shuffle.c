@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
 static int64_t *degrees(const spmm_matrix_t *A, bool columns)
 {
     const int64_t n     = columns ? A->cols : A->rows;
-    int64_t      *count = calloc((size_t)n, sizeof *count);
+    int64_t      *count = spmm_test_calloc((size_t)n, sizeof *count);
 
     for (int32_t r = 0; r < A->n_rows; r++) {
         for (int64_t k = A->row_ptr[r]; k < A->row_ptr[r + 1]; k++) {
@@ -73,7 +73,7 @@ static void test_shuffle_is_a_bijection(void **state)
 
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const int64_t n     = sizes[s];
-        bool         *hit   = calloc((size_t)n, sizeof *hit);
+        bool         *hit   = spmm_test_calloc((size_t)n, sizeof *hit);
         int64_t       fixed = 0;
 
         for (uint64_t seed = 0; seed < 3; seed++) {

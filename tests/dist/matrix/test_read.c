@@ -84,9 +84,8 @@ static reference_t read_reference(const char *path)
     } else {
         assert_int_equal(sscanf(line, "%ld %ld %ld", &ref.rows, &ref.cols, &stored), 3);
     }
-    ref.entry = malloc(((size_t)stored * 2 + 1) * sizeof *ref.entry);
-    assert_non_null(ref.entry);
-    sign = strcmp(symmetry, "skew-symmetric") == 0 ? -1.0 : 1.0;
+    ref.entry = spmm_test_malloc(((size_t)stored * 2 + 1) * sizeof *ref.entry);
+    sign      = strcmp(symmetry, "skew-symmetric") == 0 ? -1.0 : 1.0;
     for (long i = 1, j = 1; next_line(file, line, sizeof line);) {
         double value = 1.0;
 
@@ -163,11 +162,10 @@ static char *unpack(const char *path, size_t *size)
 {
     gzFile file = gzopen(path, "rb");
     size_t room = 1 << 20;
-    char  *text = malloc(room);
+    char  *text = spmm_test_malloc(room);
     int    got;
 
     assert_non_null(file);
-    assert_non_null(text);
     for (*size = 0; (got = gzread(file, text + *size, (unsigned)(room - *size))) > 0;) {
         *size += (size_t)got;
         if (*size == room) {

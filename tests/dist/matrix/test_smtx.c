@@ -64,11 +64,10 @@ static void test_no_entries(void **state)
 static void test_long_lines(void **state)
 {
     enum { ROWS = 100, COLS = 300 };
-    char          *text = malloc(ROWS * COLS * 4 + ROWS * 8 + 64);
+    char          *text = spmm_test_malloc(ROWS * COLS * 4 + ROWS * 8 + 64);
     char          *at   = text;
     spmm_matrix_t *A    = NULL;
 
-    assert_non_null(text);
     at += sprintf(at, "%d, %d, %d\n", ROWS, COLS, ROWS * COLS);
     for (int i = 0; i <= ROWS; i++) {
         at += sprintf(at, "%d ", i * COLS);

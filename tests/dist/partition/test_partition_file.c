@@ -196,11 +196,10 @@ static void test_gzipped(void **state)
     enum { LINES = 80000 };
     const spmm_test_rule_t rule = {"long", LINES, 1, full};
     spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-    char                  *text = malloc(2 * (size_t)LINES);
+    char                  *text = spmm_test_malloc(2 * (size_t)LINES);
     const int              size = spmm_test_env.size;
     spmm_partition_t       partition;
 
-    assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
         text[2 * i]     = (char)('0' + spmmi_below(spmmi_hash2(9, i, 0), size));
         text[2 * i + 1] = '\n';
@@ -227,10 +226,9 @@ static void test_slow_reader(void **state)
     const spmm_test_rule_t rule = {"long", LINES, 1, full};
     const char            *path = in_folder("slow.part");
     spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-    char                  *text = malloc(2 * (size_t)LINES);
+    char                  *text = spmm_test_malloc(2 * (size_t)LINES);
     spmm_partition_t       partition;
 
-    assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
         memcpy(text + 2 * i, "0\n", 2);
     }

@@ -267,7 +267,7 @@ static caller_t new_caller(const spmm_metis_graph_t *graph)
 {
     return (caller_t){.env   = spmm_test_env,
                       .graph = graph,
-                      .part  = malloc((size_t)graph->n_vertices * sizeof(idx_t))};
+                      .part  = spmm_test_malloc((size_t)graph->n_vertices * sizeof(idx_t))};
 }
 
 /* METIS is called by one thread at a time: others change no part, and no handler of a signal is

@@ -51,21 +51,17 @@ static void open_ring(const case_t *c, int64_t most, ring_t *r)
 {
     const spmm_context_options_t options = {
         .struct_size = sizeof options, .device = SPMM_DEVICE_CPU, .timeout_s = c->timeout_s};
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
     r->most = most;
-    r->B    = calloc((size_t)(2 * most), sizeof *r->B);
-    assert_non_null(r->B);
-    r->C = r->B + most;
+    r->B    = spmm_test_calloc((size_t)(2 * most), sizeof *r->B);
+    r->C    = r->B + most;
     for (int64_t j = 0; j < most; j++) {
         r->B[j] = b_of(spmm_test_env.rank);
     }
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &r->ctx));
     r->A                     = create_ring(r->ctx);
     r->A->env->message_limit = c->message_limit;
-    o.op                     = c->op;
-    o.tuning                 = c->tuning;
-    spmm_assert_ok(spmm_plan_create(r->A, most, &o, &r->plan));
+    r->plan                  = test_context_plan(r->A, most, .op = c->op, .tuning = c->tuning);
 }
 
 static void close_ring(ring_t *r)

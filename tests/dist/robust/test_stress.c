@@ -149,12 +149,11 @@ static spmm_matrix_t *make_matrix(void)
 {
     const int      size = spmm_test_env.size, rank = spmm_test_env.rank;
     const int64_t  first = (int64_t)ROWS * rank / size, last = (int64_t)ROWS * (rank + 1) / size;
-    int64_t       *ptr = calloc((size_t)(last - first) + 1, sizeof *ptr);
-    int64_t       *col = calloc((size_t)(last - first) * DEGREE + DEGREE, sizeof *col);
-    float         *val = calloc((size_t)(last - first) * DEGREE + 1, sizeof *val);
+    int64_t       *ptr = spmm_test_calloc((size_t)(last - first) + 1, sizeof *ptr);
+    int64_t       *col = spmm_test_calloc((size_t)(last - first) * DEGREE + DEGREE, sizeof *col);
+    float         *val = spmm_test_calloc((size_t)(last - first) * DEGREE + 1, sizeof *val);
     spmm_matrix_t *A;
 
-    assert_true(ptr != NULL && col != NULL && val != NULL);
     for (int64_t i = first; i < last; i++) {
         const int64_t at = ptr[i - first];
 
@@ -194,9 +193,8 @@ static bool open_stress(spmm_matrix_t *A, spmm_op_t op, stress_t *s)
     spmm_assert_ok(spmm_plan_get_layout(s->plan, SPMM_OPERAND_C, &s->c));
     s->b_bytes  = (size_t)s->b.local_rows * WIDE * sizeof(float);
     s->c_bytes  = (size_t)s->c.local_rows * WIDE * sizeof(float);
-    s->host     = malloc(BATCH * s->c_bytes + s->b_bytes + 1);
-    s->expected = calloc(BLOCKS * ALPHAS * WIDTHS, sizeof *s->expected);
-    assert_true(s->host != NULL && s->expected != NULL);
+    s->host     = spmm_test_malloc(BATCH * s->c_bytes + s->b_bytes + 1);
+    s->expected = spmm_test_calloc(BLOCKS * ALPHAS * WIDTHS, sizeof *s->expected);
     for (int b = 0; b < BLOCKS; b++) {
         for (int64_t r = 0; r < s->b.local_rows; r++) {
             for (int64_t j = 0; j < WIDE; j++) {

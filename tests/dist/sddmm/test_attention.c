@@ -27,7 +27,7 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
 {
     const size_t bytes = (size_t)(m->rows * n) * spmm_type_size(type);
     void        *B     = device_operand(V, m->first_col, m->cols, n, n, type, 0), *C,
-         *host         = malloc(bytes + 8);
+         *host         = spmm_test_malloc(bytes + 8);
 
     memset(host, 0xff, bytes); /* NaN */
     C = to_device(host, bytes);
@@ -53,12 +53,11 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
 static void check_update(const mask_t *shape, spmm_type_t type, const char *engine,
                          const char *tuning)
 {
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    masked_t            m = make_masked(shape, type);
-    spmm_plan_t        *plan;
-    const size_t        size   = spmm_type_size(type);
-    char               *values = malloc((size_t)(m.nnz + 1) * 2 * sizeof(double)), *device;
-    double             *of     = malloc((size_t)(m.nnz + 1) * 2 * sizeof *of);
+    masked_t     m      = make_masked(shape, type);
+    spmm_plan_t *plan   = test_context_plan(m.A, 9, .engine = engine, .tuning = tuning);
+    const size_t size   = spmm_type_size(type);
+    char        *values = spmm_test_malloc((size_t)(m.nnz + 1) * 2 * sizeof(double)), *device;
+    double      *of     = spmm_test_malloc((size_t)(m.nnz + 1) * 2 * sizeof *of);
 
     for (int64_t e = 0; e < m.nnz; e++) {
         for (int k = 0; k < 2; k++) {
@@ -66,9 +65,6 @@ static void check_update(const mask_t *shape, spmm_type_t type, const char *engi
             spmmi_value_set(type, values, k * m.nnz + e, of[k * m.nnz + e]);
         }
     }
-    o.engine = engine;
-    o.tuning = tuning;
-    spmm_assert_ok(spmm_plan_create(m.A, 9, &o, &plan));
     device = to_device(values, (size_t)(2 * m.nnz) * size);
     spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
     check_product_of(&m, plan, of, 9, type, 1.0);
@@ -106,22 +102,20 @@ static void test_update(void **state)
 
 static void test_update_mistakes(void **state)
 {
-    const mask_t        shape = {40, 40, 1, 300, -1, 0};
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    masked_t            m;
-    spmm_plan_t        *plan;
-    void               *values;
+    const mask_t shape = {40, 40, 1, 300, -1, 0};
+    masked_t     m;
+    spmm_plan_t *plan;
+    void        *values;
 
     m      = make_masked(&shape, SPMM_R_32F);
     values = device_operand(P, 0, 40, 40, 40, SPMM_R_32F, 0);
     assert_int_equal(spmm_plan_update_values(NULL, values, NULL), SPMM_ERR_ARGUMENT);
-    spmm_assert_ok(spmm_plan_create(m.A, 4, &o, &plan));
+    plan = test_context_plan_of(m.A, 4, NULL);
     if (m.nnz > 0) {
         assert_int_equal(spmm_plan_update_values(plan, NULL, NULL), SPMM_ERR_ARGUMENT);
     }
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.partition = "block";
-    spmm_assert_ok(spmm_plan_create(m.A, 4, &o, &plan));
+    plan = test_context_plan(m.A, 4, .partition = "block");
     if (spmm_test_env.size > 2) { /* rank 1 has rows then */
         assert_int_equal(spmm_plan_update_values(plan, values, NULL), SPMM_ERR_UNSUPPORTED);
     }
@@ -133,10 +127,9 @@ static void test_update_mistakes(void **state)
 /* Softmax of the scores @p of by rows, in FP64. */
 static void reference_softmax(const masked_t *m, double scale, const double *of, double *p)
 {
-    double *most = malloc((size_t)(m->rows + 1) * sizeof *most);
-    double *sum  = calloc((size_t)m->rows + 1, sizeof *sum);
+    double *most = spmm_test_malloc((size_t)(m->rows + 1) * sizeof *most);
+    double *sum  = spmm_test_calloc((size_t)m->rows + 1, sizeof *sum);
 
-    assert_true(most != NULL && sum != NULL);
     for (int64_t r = 0; r < m->rows; r++) {
         most[r] = -INFINITY;
     }
@@ -164,8 +157,8 @@ static void check_softmax(const mask_t *shape, spmm_type_t type, spmm_type_t s_t
     masked_t             m     = make_masked(shape, type);
     const size_t         bytes = (size_t)(m.nnz + 1) * sizeof(double);
     const double         scale = 400.0;
-    void                *host  = malloc(bytes), *scores, *p;
-    double              *of = malloc(bytes), *want = malloc(bytes);
+    void                *host  = spmm_test_malloc(bytes), *scores, *p;
+    double              *of = spmm_test_malloc(bytes), *want = spmm_test_malloc(bytes);
     spmm_sddmm_plan_t   *plan;
 
     for (int64_t e = 0; e < m.nnz; e++) {
@@ -223,7 +216,7 @@ static void check_attention(const mask_t *shape, spmm_type_t type, spmm_type_t s
     masked_t             m     = make_masked(shape, type);
     const size_t         bytes = (size_t)(m.nnz + 1) * sizeof(double);
     const double         scale = 1.0 / sqrt((double)HEAD);
-    double              *of = malloc(bytes), *want = malloc(bytes);
+    double              *of = spmm_test_malloc(bytes), *want = spmm_test_malloc(bytes);
     void                *scores, *p;
     void                *q = device_operand(Q, m.first_row, m.rows, HEAD, HEAD, type, 0);
     void                *k = device_operand(K, m.first_col, m.cols, HEAD, HEAD, type, 0);

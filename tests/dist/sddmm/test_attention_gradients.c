@@ -233,7 +233,7 @@ static void test_special(void **state)
         masked_t               m       = make_masked(&masks[k / 2], c->type);
         spmm_attention_plan_t *plan    = make_attention(&m, c, 1);
         blocks_t               b       = make_blocks(&m, c);
-        int                   *seen    = calloc((size_t)m.shape.cols, sizeof *seen);
+        int                   *seen    = spmm_test_calloc((size_t)m.shape.cols, sizeof *seen);
         double                *clean[3], *got[3];
 
         for (int64_t e = 0; e < m.nnz; e++) {

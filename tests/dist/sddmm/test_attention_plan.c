@@ -163,7 +163,7 @@ static void check_special(const masked_t *m, const case_t *c)
     const int64_t          inf_col = 5, nan_col = 11, j = c->k - 1;
     spmm_attention_plan_t *plan = make_attention(m, c, 0);
     blocks_t               b    = make_blocks(m, c);
-    int                   *has  = calloc((size_t)m->rows + 1, sizeof *has);
+    int                   *has  = spmm_test_calloc((size_t)m->rows + 1, sizeof *has);
     double                *O, *clean;
 
     run_attention(plan, c, &b);

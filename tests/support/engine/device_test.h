@@ -18,13 +18,4 @@ static inline void *device_test_put(const spmm_device_t *device, const void *hos
     return (char *)*base + shift;
 }
 
-/** Malloc or fail the test. */
-static inline void *device_test_host(size_t bytes)
-{
-    void *memory = malloc(bytes == 0 ? 1 : bytes);
-
-    assert_non_null(memory);
-    return memory;
-}
-
 #endif /* SPMM_DEVICE_TEST_H */

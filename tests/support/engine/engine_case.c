@@ -84,9 +84,9 @@ void make_product(product_t *p, int64_t n, int64_t extra)
     p->ldc    = (c_cols ? c_rows : n) + extra + p->more_c;
     p->b_size = b_cols ? span(n, p->ldb, b_rows) : span(b_rows, p->ldb, n);
     p->c_size = c_cols ? span(n, p->ldc, c_rows) : span(c_rows, p->ldc, n);
-    p->B      = device_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
-    p->C      = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
-    p->got    = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    p->B      = spmm_test_malloc((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
+    p->C      = spmm_test_malloc((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    p->got    = spmm_test_malloc((size_t)p->c_size * spmm_type_size(p->problem.c_type));
     draw(p->problem.ab_type, p->B, p->b_size, 3, n);
     /* beta == 0 must not read C: a NaN would show. */
     draw(p->problem.c_type, p->C, p->c_size, p->beta == 0.0 ? 0 : 4, n);
@@ -152,7 +152,7 @@ static double error_of(const product_t *p, double got, double want, double magni
 static double *decode_b(const product_t *p)
 {
     const int64_t parts = spmmi_type_parts(p->problem.ab_type) * p->b_size;
-    double       *B     = device_test_host((size_t)parts * sizeof *B);
+    double       *B     = spmm_test_malloc((size_t)parts * sizeof *B);
 
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < parts; k++) {

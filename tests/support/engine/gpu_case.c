@@ -122,8 +122,8 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
     }
     block.n_cols *= (int32_t)b.step;
     block.c_rows  = block.n_rows * (int32_t)c.step;
-    block.col_idx = device_test_host((size_t)spmmi_csr_nnz(&block) * sizeof *block.col_idx);
-    block.row_map = device_test_host((size_t)block.n_rows * sizeof *block.row_map);
+    block.col_idx = spmm_test_malloc((size_t)spmmi_csr_nnz(&block) * sizeof *block.col_idx);
+    block.row_map = spmm_test_malloc((size_t)block.n_rows * sizeof *block.row_map);
     for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
         block.col_idx[k] = p->block->col_idx[k] * (int32_t)b.step;
     }
