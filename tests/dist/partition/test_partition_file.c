@@ -281,12 +281,10 @@ static void test_nothing_left(void **state)
     }
 }
 
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_written_text),
-    cmocka_unit_test(test_lenient),      cmocka_unit_test(test_malformed),
 #ifdef SPMM_HAVE_ZLIB
-    cmocka_unit_test(test_gzipped),
+SPMM_TESTS(test_round_trip, test_written_text, test_lenient, test_malformed, test_gzipped,
+           test_slow_reader, test_unwritable, test_nothing_left);
+#else
+SPMM_TESTS(test_round_trip, test_written_text, test_lenient, test_malformed, test_slow_reader,
+           test_unwritable, test_nothing_left);
 #endif
-    cmocka_unit_test(test_slow_reader),  cmocka_unit_test(test_unwritable),
-    cmocka_unit_test(test_nothing_left), {0},
-};
