@@ -144,38 +144,34 @@ static void test_products(void **state)
 
 static void test_refused(void **state)
 {
-    const int64_t zeros[4] = {0, 0, 0, 0}, falls[3] = {0, 2, 1};
-    const int64_t twice[2] = {0, 2}, same[2] = {3, 4},
-                  outside[2] = {0, 40 * spmm_test_env.size - 1}, far[2] = {0, INT64_MAX};
+    static const int64_t zeros[4] = {0}, falls[3] = {0, 2, 1}, twice[2] = {0, 2}, same[2] = {3, 4};
+    const int64_t        outside[2] = {0, 40 * spmm_test_env.size - 1}, far[2] = {0, INT64_MAX};
+    const struct {
+        int64_t        n_rows, n_cols, vector, width;
+        const int64_t *block_ptr, *col;
+        const char    *sentence;
+    } bad[] = {
+        {6, 9, 3, 1, zeros, NULL, "3 x 1"},
+        {4, 9, 2, 0, zeros, NULL, "2 x 0"},
+        {12, 9, 8, 1, zeros, NULL, "a multiple of the 8 rows"},
+        {4, 9, 2, 1, falls, same, "block_ptr[1] = 2 is above block_ptr[2] = 1"},
+        {2, 40, 2, 2, twice, same, "column 4 stands in this row already"},
+        {2, 40, 2, 2, twice, outside, "is outside a matrix of"},
+        {2, 40, 2, 2, twice, far, "col_idx[1] = 9223372036854775807 is outside any matrix"},
+        {2, 40, 2, 2, NULL, outside, "row_ptr NULL"},
+    };
     uint16_t       values[64] = {0};
     spmm_matrix_t *A          = NULL;
 
     ctx = test_context_on(spmm_test_env.comm, 0);
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 6, 9, 3, 1, zeros, NULL, NULL, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "3 x 1");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 4, 9, 2, 0, zeros, NULL, NULL, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "2 x 0");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 12, 9, 8, 1, zeros, NULL, NULL, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "a multiple of the 8 rows");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 4, 9, 2, 1, falls, same, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "block_ptr[1] = 2 is above block_ptr[2] = 1");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, same, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "column 4 stands in this row already");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, outside, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "is outside a matrix of");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, far, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "col_idx[1] = 9223372036854775807 is outside any matrix");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, NULL, outside, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "row_ptr NULL");
-    assert_null(A);
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        test_context_refused(ctx,
+                             spmm_matrix_create_cvse(ctx, bad[k].n_rows, bad[k].n_cols,
+                                                     bad[k].vector, bad[k].width, bad[k].block_ptr,
+                                                     bad[k].col, values, SPMM_R_16F, &A),
+                             SPMM_ERR_ARGUMENT, bad[k].sentence);
+        assert_null(A);
+    }
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
