@@ -144,6 +144,29 @@ bool spmm_test_has(const spmm_matrix_t *A, int32_t r, int64_t col)
                    sizeof col, compare) != NULL;
 }
 
+void spmm_test_assert_rows(const spmm_matrix_t *A, const spmm_test_csr_t *want)
+{
+    const int     rank = spmm_test_env.rank, size = spmm_test_env.size;
+    const int64_t first = A->row_offset[rank];
+    const size_t  value = spmm_type_size(A->type);
+
+    assert_true(A->rows == want->rows && A->cols == want->cols);
+    assert_int_equal(A->nnz, want->row_ptr[want->rows]);
+    assert_int_equal(A->row_offset[0] + A->col_offset[0], 0);
+    assert_true(A->row_offset[size] == want->rows && A->col_offset[size] == want->cols);
+    assert_int_equal(A->row_offset[rank + 1] - first, A->n_rows);
+    assert_int_equal(A->col_offset[rank + 1] - A->col_offset[rank], A->n_cols);
+    for (int64_t i = 0; i < A->n_rows; i++) {
+        const int64_t at = want->row_ptr[first + i], n = want->row_ptr[first + i + 1] - at;
+
+        assert_int_equal(A->row_ptr[i + 1] - A->row_ptr[i], n);
+        assert_memory_equal(A->col_idx + A->row_ptr[i], want->col_idx + at,
+                            (size_t)n * sizeof *A->col_idx);
+        assert_memory_equal((const char *)A->values + (size_t)A->row_ptr[i] * value,
+                            (const char *)want->values + (size_t)at * value, (size_t)n * value);
+    }
+}
+
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A))
 {
     const spmm_test_split_t splits[][2] = {{SPMM_TEST_EVEN, SPMM_TEST_EVEN},
