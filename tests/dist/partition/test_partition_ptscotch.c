@@ -66,14 +66,10 @@ static void check_quality(const char *spec, int64_t most)
     spmmi_matrix_free(A);
 }
 
-static void test_shuffled_grid(void **state)
+static void test_quality(void **state)
 {
     check_quality("stencil9:nx=200,ny=200,shuffle=1", 1300);
-}
-
-static void test_finite_elements(void **state)
-{
-    check_quality("stencil27:nx=24,ny=24,nz=24,shuffle=1", 5200);
+    check_quality("stencil27:nx=24,ny=24,nz=24,shuffle=1", 5200); /* finite elements */
 }
 
 static void test_rectangular(void **state)
@@ -281,9 +277,8 @@ static void test_missing(void **state)
 #endif
 
 #ifdef SPMM_HAVE_PTSCOTCH
-SPMM_TESTS(test_shuffled_grid, test_finite_elements, test_rectangular, test_isolated_vertices,
-           test_same_seed_same_parts, test_threads, test_leaves_the_process_alone,
-           test_blocks_instead, test_objective);
+SPMM_TESTS(test_quality, test_rectangular, test_isolated_vertices, test_same_seed_same_parts,
+           test_threads, test_leaves_the_process_alone, test_blocks_instead, test_objective);
 #else
 SPMM_TESTS(test_missing);
 #endif
