@@ -2,7 +2,9 @@
 #include "temp_file.h"
 
 #include <unistd.h>
+#ifdef SPMM_HAVE_ZLIB
 #include <zlib.h>
+#endif
 
 #include "test_main.h"
 
@@ -51,6 +53,7 @@ const char *spmm_temp_write(const void *bytes, size_t size)
     return share();
 }
 
+#ifdef SPMM_HAVE_ZLIB
 const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, size_t garbage)
 {
     MPI_Barrier(spmm_test_env.comm);
@@ -131,3 +134,4 @@ const char *spmm_temp_write_bgzf(const void *bytes, size_t size, size_t block, s
     }
     return share();
 }
+#endif
