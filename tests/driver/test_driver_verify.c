@@ -17,7 +17,7 @@ typedef struct {
     driver_rows_t    rows;
     driver_block_t   block;
     driver_product_t product;
-    void            *C;
+    double           C[(ROWS + 2) * (N + 2)]; /**< of any type */
 } case_t;
 
 /** Element (i, j) of the product, straight from the definition. */
@@ -50,7 +50,6 @@ static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alp
                                   .ld      = layout == SPMM_LAYOUT_COL ? ROWS + 2 : N + 2,
                                   .layout  = layout,
                                   .type    = type};
-    c->C       = spmm_test_calloc((ROWS + 2) * (N + 2), sizeof(double));
     c->product = (driver_product_t){.rows  = &c->rows,
                                     .B     = driver_dense(3, type),
                                     .C0    = driver_dense(4, type),
@@ -80,7 +79,6 @@ static void right_results_pass(void **state)
             assert_int_equal(verdict.compared, ROWS * N);
             assert_int_equal(verdict.out_of_range, 0);
             assert_true(verdict.max_error <= tool_tolerance(types[t], SPMM_COMPUTE_AUTO));
-            free(c.C);
         }
     }
 }
@@ -96,7 +94,7 @@ static void one_wrong_element_is_found(void **state)
         driver_verdict_t verdict;
 
         set_up(&c, SPMM_R_64F, SPMM_LAYOUT_COL, 1.0, 0.5);
-        wrong = (double *)c.C + driver_block_index(&c.block, i, j);
+        wrong = c.C + driver_block_index(&c.block, i, j);
         *wrong += 1e-10;
         verdict = driver_compare(&c.product);
         assert_true(verdict.max_error > tool_tolerance(SPMM_R_64F, SPMM_COMPUTE_64F));
@@ -105,7 +103,6 @@ static void one_wrong_element_is_found(void **state)
         assert_int_equal(verdict.col, j);
         assert_true(verdict.got == *wrong);
         assert_true(fabs(verdict.want - expect(&c, i, j)) < 1e-14);
-        free(c.C);
     }
 }
 
@@ -124,7 +121,6 @@ static void poison_and_nonzero_empty_rows_are_found(void **state)
             assert_true(isinf(verdict.max_error));
             assert_int_equal(verdict.row, 10 + i);
             assert_int_equal(verdict.col, 7);
-            free(c.C);
         }
     }
 }
@@ -138,7 +134,6 @@ static void a_neighbouring_row_of_b_is_found(void **state)
     c.product.B = driver_dense(5, SPMM_R_16BF); /* another B than C was made from */
     verdict     = driver_compare(&c.product);
     assert_true(verdict.max_error > tool_tolerance(SPMM_R_16BF, SPMM_COMPUTE_32F));
-    free(c.C);
 }
 
 static void what_may_overflow_is_not_compared(void **state)
@@ -152,7 +147,6 @@ static void what_may_overflow_is_not_compared(void **state)
     assert_int_equal(verdict.out_of_range, 2 * N);
     assert_int_equal(verdict.compared, 2 * N);
     assert_true(verdict.max_error == 0.0);
-    free(c.C);
 }
 
 static void random_values_are_exact_in_their_type(void **state)

@@ -3,6 +3,8 @@
 
 #include "test_main.h"
 
+enum { MOST_LOG = 16384 };
+
 static bool none(int64_t i, int64_t j)
 {
     return false;
@@ -165,6 +167,27 @@ void spmm_test_assert_rows(const spmm_matrix_t *A, const spmm_test_csr_t *want)
         assert_memory_equal((const char *)A->values + (size_t)A->row_ptr[i] * value,
                             (const char *)want->values + (size_t)at * value, (size_t)n * value);
     }
+}
+
+static void keep_line(void *user, const char *line)
+{
+    char        *lines = user;
+    const size_t used  = strlen(lines);
+
+    assert_true(used + strlen(line) + 2 < MOST_LOG);
+    (void)snprintf(lines + used, MOST_LOG - used, "%s\n", line);
+}
+
+const char *spmm_test_keep_log(bool keep)
+{
+    static char lines[MOST_LOG];
+
+    if (keep) {
+        lines[0] = '\0';
+    }
+    spmm_test_env.log      = keep ? keep_line : NULL;
+    spmm_test_env.log_user = lines;
+    return lines;
 }
 
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A))

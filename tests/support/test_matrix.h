@@ -40,6 +40,9 @@ typedef struct {
 /** Assert that the ranks have its rows, each a part of them in turn. */
 void spmm_test_assert_rows(const spmm_matrix_t *A, const spmm_test_csr_t *want);
 
+/** Keep what is logged from now on, or no more.  @return the lines kept, or those of before */
+const char *spmm_test_keep_log(bool keep);
+
 /** Call @p check with the matrix of every rule in every split. */
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A));
 

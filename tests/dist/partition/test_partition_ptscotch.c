@@ -231,22 +231,15 @@ static void test_leaves_the_process_alone(void **state)
     spmmi_matrix_free(A);
 }
 
-static void note(void *user, const char *line)
-{
-    (void)snprintf(user, SPMM_ERROR_TEXT, "%s", line);
-}
-
 /* Fewer than 16 vertices a part: blocks, and the log says so.  (No entries: test_partition.c.) */
 static void test_blocks_instead(void **state)
 {
-    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=3,ny=2", 1);
-    char           line[SPMM_ERROR_TEXT] = "";
+    spmm_matrix_t *A   = spmm_test_generate(&spmm_test_env, "stencil5:nx=3,ny=2", 1);
+    const char    *log = spmm_test_keep_log(true);
 
-    spmm_test_env.log      = note;
-    spmm_test_env.log_user = line;
     assert_int_equal(score_of(A, "ptscotch", 0.0).halo_total, score_of(A, "block", 0.0).halo_total);
-    spmm_test_env.log = NULL;
-    assert_int_equal(strstr(line, "partition ptscotch: too few vertices") != NULL,
+    (void)spmm_test_keep_log(false);
+    assert_int_equal(strstr(log, "partition ptscotch: too few vertices") != NULL,
                      spmm_test_env.size > 1 && spmm_test_env.rank == 0);
     spmmi_matrix_free(A);
 }

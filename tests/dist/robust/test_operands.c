@@ -61,23 +61,35 @@ static void expect_overlap(spmm_plan_t *plan, double *all, int64_t b_at, int64_t
                          "C overlaps B");
 }
 
-/* Each rank's A is the identity of 3 rows: B and C are blocks of 3 x 2, in either order. */
-static void test_overlap(void **state)
+enum { ROWS = 3, K = 4, SIZE = ROWS * K };
+
+/* Each rank's A is the identity of 3 rows; @p count numbers in a row for its operands. */
+static void make_identity(double *all, int count)
 {
-    enum { ROWS = 3, LD = 8, APART = 3 * LD };
     const int64_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, first = (int64_t)ROWS * spmm_test_env.rank;
     const int64_t col[ROWS]    = {first, first + 1, first + 2};
     const double  values[ROWS] = {1, 1, 1};
 
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
+    for (int k = 0; k < count; k++) {
+        all[k] = k;
+    }
+    if (A == NULL) {
+        spmm_assert_ok(
+            spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
+    }
+}
+
+/* B and C are blocks of 3 x 2, in either order. */
+static void test_overlap(void **state)
+{
+    enum { LD = 8, APART = 3 * LD };
+
     for (int columns = 0; columns < 2; columns++) {
         const int64_t wide = columns != 0 ? ROWS : 2; /* elements of a block side by side */
         double        all[3 * APART];
         spmm_plan_t  *plan;
 
-        for (int k = 0; k < 3 * APART; k++) {
-            all[k] = k;
-        }
+        make_identity(all, 3 * APART);
         plan = test_context_plan(A, 2, .layout = columns ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW);
         expect_overlap(plan, all, 0, LD, 0, LD);
         expect_overlap(plan, all, 0, LD, wide - 1, LD);
@@ -151,27 +163,12 @@ static void test_overlap_of_moves(void **state)
     }
 }
 
-enum { ROWS = 3, K = 4, SIZE = ROWS * K };
-
-/* The identity, and three blocks of ROWS x K. */
-static void make_identity(double *block)
-{
-    const int64_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, first = (int64_t)ROWS * spmm_test_env.rank;
-    const int64_t col[ROWS]    = {first, first + 1, first + 2};
-    const double  values[ROWS] = {1, 1, 1};
-
-    for (int k = 0; k < 4 * SIZE; k++) {
-        block[k] = k;
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
-}
-
 static void test_overlap_of_sddmm(void **state)
 {
     double             X[4 * SIZE], *Y = X + SIZE, *S = X + 2 * SIZE;
     spmm_sddmm_plan_t *plan;
 
-    make_identity(X);
+    make_identity(X, 4 * SIZE);
     spmm_assert_ok(spmm_sddmm_plan_create(A, K, NULL, &plan));
     expect_refusal(spmm_sddmm(plan, K, 1.0, X, K, Y, K, 0.0, X + SIZE - 1, NULL), "S overlaps X");
     expect_refusal(spmm_sddmm(plan, K, 1.0, X, K, Y, K, 0.0, S - 1, NULL), "S overlaps Y");
@@ -190,7 +187,7 @@ static void test_overlap_of_attention(void **state)
     spmm_attention_options_t o = SPMM_ATTENTION_OPTIONS_INIT;
     spmm_attention_plan_t   *plan;
 
-    make_identity(Q);
+    make_identity(Q, 4 * SIZE);
     o.backward = 1;
     spmm_assert_ok(spmm_attention_plan_create(A, 1, K, &o, &plan));
     expect_refusal(spmm_attention(plan, 1.0, Q, K, KK, K, V, K, O, K, Q, NULL), "lse overlaps Q");
@@ -215,7 +212,7 @@ static void test_between_elements(void **state)
     spmm_plan_t       *plan;
     spmm_sddmm_plan_t *sampler;
 
-    make_identity(B);
+    make_identity(B, 4 * SIZE);
     spmm_assert_ok(spmm_plan_create(A, K, NULL, &plan));
     expect_refusal(spmm_execute(plan, K, 1.0, odd, K, 0.0, B, K, NULL), "B begins at");
     expect_refusal(spmm_execute(plan, K, 1.0, B, K, 0.0, odd, K, NULL), "C begins at");

@@ -3,6 +3,7 @@
 
 #include <float.h>
 
+#include "format_case.h"
 #include "reference.h"
 #include "spmm_dist/context.h"
 
@@ -47,12 +48,7 @@ void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t
     }
     block->c_rows = n_rows;
     if (mapped) {
-        block->row_map = spmmi_alloc(n_rows, sizeof(int32_t));
-        assert_non_null(block->row_map);
-        block->c_rows = 2 * n_rows + 1;
-        for (int32_t i = 0; i < n_rows; i++) {
-            block->row_map[i] = 2 * i + i % 2;
-        }
+        format_case_map(block);
     }
 }
 
