@@ -3,6 +3,7 @@
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_conversion.c  Column-major B and C with engines that multiply row-major blocks: what
  *  a plan holds, and what is chosen.  Products are those of test_plan.c. */
+#include "device_test.h"
 #include "plan_case.h"
 
 #include "cpu/cpu_kernels.h"
@@ -108,12 +109,7 @@ static double least_time(const spmm_plan_t *plan, const char *name, const double
 /* The choice on a GPU that need not be there, for a block of @p rows x @p rows. */
 static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *name)
 {
-    spmm_device_t           device = {.kind    = SPMM_DEVICE_CUDA,
-                                      .env     = &spmm_test_env,
-                                      .cc      = 90,
-                                      .n_sm    = 132,
-                                      .threads = 1,
-                                      .mem_bw  = 4e12};
+    spmm_device_t           device = device_test_gpu();
     spmm_candidate_t        candidates[16];
     spmm_plan_t             plan      = {.env     = &spmm_test_env,
                                          .device  = &device,

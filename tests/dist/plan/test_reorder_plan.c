@@ -5,6 +5,7 @@
  *  they say, and when it pays.  Products are those of test_plan.c. */
 #include <math.h>
 
+#include "device_test.h"
 #include "plan/blocks/order.h"
 #include "plan/plan.h"
 #include "plan_case.h"
@@ -60,13 +61,7 @@ static void test_measured(void **state)
 /* The decision of "auto", on a model of a GPU. */
 static void test_gains(void **state)
 {
-    const spmm_device_t  gpu     = {.kind      = SPMM_DEVICE_CUDA,
-                                    .env       = &spmm_test_env,
-                                    .cc        = 90,
-                                    .n_sm      = 132,
-                                    .threads   = 1,
-                                    .mem_bw    = 4.3e12,
-                                    .fp32_peak = 6e13};
+    spmm_device_t        gpu     = device_test_gpu();
     const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
                                     .c_type  = SPMM_R_32F,
                                     .compute = SPMM_COMPUTE_32F_FAST_TF32,
@@ -80,8 +75,9 @@ static void test_gains(void **state)
                                     .used_cols = 1000000};
     spmm_pattern_t       after;
 
-    before.tc = (spmm_tc_facts_t){
-        .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
+    gpu.fp32_peak = 6e13;
+    before.tc     = (spmm_tc_facts_t){
+            .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
     after = spmmi_reordering_bound(&before);
     assert_int_equal(after.tc.pairs[0], 7500000);
     assert_int_equal(after.tc.pairs[1], 3750000);

@@ -2,6 +2,7 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
+#include "device_test.h"
 #include "plan_case.h"
 
 #include "plan/create/buffers.h"
@@ -70,12 +71,7 @@ static int best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, int32_t 
 {
     enum { ROWS = 250000 };
     const spmm_transport_ops_t transport = {.cost = cost_of};
-    spmm_device_t              gpu       = {.kind    = SPMM_DEVICE_CUDA,
-                                            .env     = &spmm_test_env,
-                                            .cc      = 90,
-                                            .n_sm    = 132,
-                                            .threads = 1,
-                                            .mem_bw  = 4e12};
+    spmm_device_t              gpu       = device_test_gpu();
     int64_t                    ptr[]     = {0, n_halo};
     const spmm_halo_t          peers     = {
                      .n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr};

@@ -18,4 +18,15 @@ static inline void *device_test_put(const spmm_device_t *device, const void *hos
     return (char *)*base + shift;
 }
 
+/** A GPU that need not be there, for predictions: an H100, nearly. */
+static inline spmm_device_t device_test_gpu(void)
+{
+    return (spmm_device_t){.kind    = SPMM_DEVICE_CUDA,
+                           .env     = &spmm_test_env,
+                           .cc      = 90,
+                           .n_sm    = 132,
+                           .threads = 1,
+                           .mem_bw  = 4e12};
+}
+
 #endif /* SPMM_DEVICE_TEST_H */
