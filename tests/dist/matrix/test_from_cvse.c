@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/* Column-vector-sparse and block-sparse input: the entries it stands for, new values, products by
- * several engines, and what is refused. */
+/* Column-vector-sparse and block-sparse input: the entries it stands for, new values, and what is
+ * refused.  Products of such entries are those of test_plan.c and test_sddmm.c. */
 #include "test_context.h"
 
 enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
@@ -105,43 +105,6 @@ static void test_entries(void **state)
     }
 }
 
-/* Column j of B is 1 in row j, so C holds columns of A as the blocks say. */
-static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engine)
-{
-    enum { N = 5 };
-    spmm_plan_t *plan = test_context_plan(A, N, .engine = engine, .partition = "keep");
-    uint16_t     B[COLS * N], C[16 * 8 * N];
-
-    for (int k = 0; k < COLS * N; k++) {
-        spmmi_value_set(SPMM_R_16F, B, k,
-                        spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
-    }
-    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
-    for (int64_t i = 0; i < b->n_rows; i++) {
-        for (int64_t j = 0; j < N; j++) {
-            const int64_t at = find(b, i, 3 * j);
-
-            assert_true(spmmi_value_get(SPMM_R_16F, C, i * N + j) ==
-                        (at < 0 ? 0.0 : spmmi_value_get(SPMM_R_16F, b->values, at)));
-        }
-    }
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-}
-
-static void test_products(void **state)
-{
-    for (int64_t vector = 2; vector <= 16; vector *= 2) {
-        const blocks_t b = make_blocks(vector, vector / 2, vector == 4);
-        spmm_matrix_t *A;
-
-        ctx = test_context_on(spmm_test_env.comm, 0);
-        A   = create(&b);
-        check_product(&b, A, "cvse");
-        check_product(&b, A, "csr-cpu");
-        test_context_destroy(NULL, &A, &ctx);
-    }
-}
-
 static void test_refused(void **state)
 {
     static const int64_t zeros[4] = {0}, falls[3] = {0, 2, 1}, twice[2] = {0, 2}, same[2] = {3, 4};
@@ -175,4 +138,4 @@ static void test_refused(void **state)
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-SPMM_TESTS(test_entries, test_products, test_refused);
+SPMM_TESTS(test_entries, test_refused);
