@@ -190,8 +190,10 @@ static spmm_status_t tell(const walk_t *walk, const held_t *h)
 
 spmm_status_t walk_open(const walk_t *walk, held_t *h)
 {
-    const spmm_context_options_t options = {
-        .struct_size = sizeof options, .device = walk_device(), .timeout_s = walk->timeout_s};
+    const spmm_context_options_t options = {.struct_size    = sizeof options,
+                                            .device         = walk_device(),
+                                            .ranks_per_node = walk->per_node,
+                                            .timeout_s      = walk->timeout_s};
 
     return spmm_context_create(spmm_test_env.comm, &options, &h->ctx);
 }

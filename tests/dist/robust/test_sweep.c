@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test: RANKS 1 3 NEEDS ZLIB_FOUND SANITIZED SPMM_TEST_STRIDE=5 */
+/* test: RANKS 1 3 NEEDS ZLIB_FOUND TIMEOUT 240 SANITIZED SPMM_TEST_STRIDE=5 */
 /* test: RANKS 1 2 DEVICE cuda NEEDS ZLIB_FOUND ENV SPMM_TEST_STRIDE=7 */
 /** @file test_sweep.c  Every allocation of the public API fails once, on the last rank alone, and
  *  where files are read on the first, too: all ranks must hear of it with the same status, none may
- *  be left in a collective, and nothing may leak.  With SPMM_TEST_DEVICE=cuda those of device memory count, too. */
+ *  be left in a collective, and nothing may leak.  With SPMM_TEST_DEVICE=cuda allocations of device
+ *  memory count, too. */
 #include "walk.h"
 
 #include "temp_file.h"
@@ -117,6 +118,8 @@ static const walk_t walks[] = {
          {.reproducible = 1, .partition = "block", .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL}},
     {.spec = "uniform:rows=20,cols=9,degree=3", .options = {.partition = "block"}},
     {.spec = SHUFFLED, .options = {.partition = "one"}},
+    {.per_node = 2, .options = {.tuning = "exchange=node"}},
+    {.per_node = 2, .options = {.tuning = "exchange=node", .op = SPMM_OP_T}},
     {.spec = TALL, .options = {.partition = "auto"}},
 #ifdef SPMM_HAVE_METIS
     {.spec = GRAPH, .options = {.partition = "metis"}},
@@ -134,7 +137,9 @@ static void test_walks(void **state)
         walk_t walk = walks[k];
 
         walk.options.struct_size = sizeof walk.options;
-        sweep(&walk);
+        if (walk.per_node == 0 || (spmm_test_env.size > 2 && !spmm_test_on_gpu())) {
+            sweep(&walk);
+        }
     }
 }
 
