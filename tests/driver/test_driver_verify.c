@@ -2,7 +2,7 @@
 /* test: RANKS 1 2 4 NEEDS SPMM_BUILD_TOOLS LINK spmm_tools spmm_internal */
 /* A program that only ever sees right results must still fail on wrong ones. */
 
-#include "test_main.h"
+#include "test_context.h"
 
 #include "driver_verify.h"
 #include "tool_common.h"
@@ -17,7 +17,7 @@ typedef struct {
     driver_rows_t    rows;
     driver_block_t   block;
     driver_product_t product;
-    void            *C;
+    double           C[(ROWS + 2) * (N + 2)]; /**< of any type */
 } case_t;
 
 /** Element (i, j) of the product, straight from the definition. */
@@ -50,7 +50,6 @@ static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alp
                                   .ld      = layout == SPMM_LAYOUT_COL ? ROWS + 2 : N + 2,
                                   .layout  = layout,
                                   .type    = type};
-    c->C       = calloc((ROWS + 2) * (N + 2), sizeof(double));
     c->product = (driver_product_t){.rows  = &c->rows,
                                     .B     = driver_dense(3, type),
                                     .C0    = driver_dense(4, type),
@@ -58,7 +57,6 @@ static void set_up(case_t *c, spmm_type_t type, spmm_layout_t layout, double alp
                                     .beta  = beta,
                                     .block = &c->block,
                                     .C     = c->C};
-    assert_non_null(c->C);
     for (int64_t i = 0; i < ROWS; i++) {
         for (int64_t j = 0; j < N; j++) {
             spmmi_value_set(type, c->C, driver_block_index(&c->block, i, j), expect(c, i, j));
@@ -81,7 +79,6 @@ static void right_results_pass(void **state)
             assert_int_equal(verdict.compared, ROWS * N);
             assert_int_equal(verdict.out_of_range, 0);
             assert_true(verdict.max_error <= tool_tolerance(types[t], SPMM_COMPUTE_AUTO));
-            free(c.C);
         }
     }
 }
@@ -97,7 +94,7 @@ static void one_wrong_element_is_found(void **state)
         driver_verdict_t verdict;
 
         set_up(&c, SPMM_R_64F, SPMM_LAYOUT_COL, 1.0, 0.5);
-        wrong = (double *)c.C + driver_block_index(&c.block, i, j);
+        wrong = c.C + driver_block_index(&c.block, i, j);
         *wrong += 1e-10;
         verdict = driver_compare(&c.product);
         assert_true(verdict.max_error > tool_tolerance(SPMM_R_64F, SPMM_COMPUTE_64F));
@@ -106,7 +103,6 @@ static void one_wrong_element_is_found(void **state)
         assert_int_equal(verdict.col, j);
         assert_true(verdict.got == *wrong);
         assert_true(fabs(verdict.want - expect(&c, i, j)) < 1e-14);
-        free(c.C);
     }
 }
 
@@ -125,7 +121,6 @@ static void poison_and_nonzero_empty_rows_are_found(void **state)
             assert_true(isinf(verdict.max_error));
             assert_int_equal(verdict.row, 10 + i);
             assert_int_equal(verdict.col, 7);
-            free(c.C);
         }
     }
 }
@@ -139,7 +134,6 @@ static void a_neighbouring_row_of_b_is_found(void **state)
     c.product.B = driver_dense(5, SPMM_R_16BF); /* another B than C was made from */
     verdict     = driver_compare(&c.product);
     assert_true(verdict.max_error > tool_tolerance(SPMM_R_16BF, SPMM_COMPUTE_32F));
-    free(c.C);
 }
 
 static void what_may_overflow_is_not_compared(void **state)
@@ -153,7 +147,6 @@ static void what_may_overflow_is_not_compared(void **state)
     assert_int_equal(verdict.out_of_range, 2 * N);
     assert_int_equal(verdict.compared, 2 * N);
     assert_true(verdict.max_error == 0.0);
-    free(c.C);
 }
 
 static void random_values_are_exact_in_their_type(void **state)
@@ -206,7 +199,7 @@ static void the_worst_rank_is_reported(void **state)
 }
 
 /** Entry (i, j) of a 40 x 23 matrix; 0 where there is none. */
-static double entry(int64_t i, int64_t j)
+static double entry(const void *what, int64_t i, int64_t j)
 {
     return spmmi_mix64((uint64_t)(i * 23 + j)) % 4 == 0 ? (double)(i * 100 + j + 1) : 0.0;
 }
@@ -215,33 +208,23 @@ static void the_transpose_has_every_entry_once(void **state)
 {
     enum { M = 40, K = 23 };
     const int       size = spmm_test_env.size, rank = spmm_test_env.rank;
-    driver_job_t    job        = {.comm = spmm_test_env.comm, .rank = rank, .size = size};
-    const int64_t   from       = rank == 0 ? 0 : M * rank / size; /* uneven on purpose */
-    const int64_t   to         = M * (rank + 1) / size;
-    const int64_t   n_col      = rank == size - 1 ? K : 0; /* ranks without columns */
-    int64_t         ptr[M + 1] = {0}, col[M * K], found = 0;
-    double          val[M * K];
-    spmm_context_t *ctx = NULL;
-    spmm_matrix_t  *A   = NULL;
+    driver_job_t    job   = {.comm = spmm_test_env.comm, .rank = rank, .size = size};
+    const int64_t   from  = rank == 0 ? 0 : M * rank / size; /* uneven on purpose */
+    const int64_t   to    = M * (rank + 1) / size;
+    const int64_t   n_col = rank == size - 1 ? K : 0; /* ranks without columns */
+    int64_t         found = 0;
+    spmm_context_t *ctx   = NULL;
+    spmm_matrix_t  *A;
     driver_rows_t   rows;
 
-    for (int64_t i = from; i < to; i++) {
-        ptr[i - from + 1] = ptr[i - from];
-        for (int64_t j = 0; j < K; j++) {
-            if (entry(i, j) != 0.0) {
-                col[ptr[i - from + 1]]   = j;
-                val[ptr[i - from + 1]++] = entry(i, j);
-            }
-        }
-    }
     spmm_assert_ok(spmm_context_create(job.comm, NULL, &ctx));
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, to - from, n_col, ptr, col, val, SPMM_R_64F, &A));
+    A = test_context_rule(ctx, SPMM_R_64F, from, to - from, n_col, K, entry, NULL);
     assert_int_equal(driver_rows_create(&job, ctx, A, SPMM_OP_T, &rows), DRIVER_GOOD);
     assert_int_equal(rows.n_rows, n_col);
     for (int64_t r = 0; r < rows.n_rows; r++) {
         for (int64_t e = rows.row_ptr[r]; e < rows.row_ptr[r + 1]; e++) {
             assert_true(spmmi_value_get(rows.type, rows.values, e) ==
-                        entry(rows.col[e], rows.first + r));
+                        entry(NULL, rows.col[e], rows.first + r));
             found++;
         }
         for (int64_t i = 0; i < M; i++) { /* each row of A at most once */
@@ -250,15 +233,14 @@ static void the_transpose_has_every_entry_once(void **state)
             for (int64_t e = rows.row_ptr[r]; e < rows.row_ptr[r + 1]; e++) {
                 times += rows.col[e] == i;
             }
-            assert_int_equal(times, entry(i, rows.first + r) != 0.0);
+            assert_int_equal(times, entry(NULL, i, rows.first + r) != 0.0);
         }
     }
     if (n_col > 0) {
         assert_true(found > M * K / 8);
     }
     driver_rows_free(&rows);
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
 }
 
 /* Near the least number of the type one step is forgiven, two are not. */

@@ -10,18 +10,6 @@ RMAT = ("--generate", "rmat:scale=9,degree=6", "--columns", "24", "--type", "32f
 
 @unittest.skipUnless(harness.has_json(), "built without cJSON")
 class Scale(unittest.TestCase):
-    def test_as_a_run(self):
-        """What is predicted for four ranks is what four count, by each way and by auto's."""
-        for per_node, ways in ((1, ("auto", "flat")), (2, ("auto", "flat", "node"))):
-            nodes = ("--ranks-per-node", str(per_node), "--partition", "metis")
-            result, predicted = harness.run_json("--scale", "4", *RMAT, *nodes)
-            self.assertEqual(result.code, 0, result)
-            rows = {r["exchange"]: r["between_nodes"] for r in predicted["cases"][0]["rows"]}
-            for way in ways:
-                _, counted = harness.run_json(*RMAT, *nodes, "--tuning", f"exchange={way}", ranks=4)
-                self.assertEqual(rows[counted["exchange"]], counted["between_nodes"])
-                self.assertIn(way, ("auto", counted["exchange"]))
-
     def test_table(self):
         result, report = harness.run_json("--scale", "8,64", *RMAT, "--partition", "block")
         self.assertEqual(result.code, 0, result)

@@ -6,14 +6,13 @@
 
 #include "gpu_gate.h"
 #include "pair_matrix.h"
-#include "test_context.h"
 
 enum { ROWS = 3000, N = 32, CALLS = 3 };
 
 static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
 {
     spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    spmm_layout_info_t  b = {.struct_size = sizeof b}, c = {.struct_size = sizeof c};
+    spmm_layout_info_t  b, c;
     spmm_plan_t        *plan;
     spmm_status_t       status;
     cudaStream_t        stream;
@@ -30,11 +29,11 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
         return;
     }
     spmm_assert_ok(status);
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
+    b      = test_context_layout(plan, SPMM_OPERAND_B);
+    c      = test_context_layout(plan, SPMM_OPERAND_C);
     stream = gpu_new_stream();
     bytes  = (size_t)b.local_rows * N * sizeof *host;
-    host   = device_test_host(bytes);
+    host   = spmm_test_malloc(bytes);
     for (int64_t i = 0; i < b.local_rows * N; i++) {
         host[i] = 1.0f;
     }
@@ -71,14 +70,9 @@ static void check(spmm_context_t *ctx, spmm_matrix_t *A, const char *transport)
 
 static void test_execute_does_not_wait(void **state)
 {
-    spmm_device_t   device;
-    spmm_context_t *ctx;
-    spmm_matrix_t  *A;
+    spmm_context_t *ctx = gpu_context();
+    spmm_matrix_t  *A   = pair_matrix(ctx, ROWS);
 
-    gpu_test_open(&device); /* skips where there is no GPU */
-    spmmi_device_close(&device);
-    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
-    A = pair_matrix(ctx, ROWS);
     check(ctx, A, "nccl");
     check(ctx, A, "nccl-push");
     test_context_destroy(NULL, &A, &ctx);
@@ -101,9 +95,7 @@ static void capture_meanwhile(void *memory, size_t bytes)
 static void test_captures_of_the_program(void **state)
 {
     const spmm_context_options_t options = {.struct_size = sizeof options, .timeout_s = 60.0};
-    spmm_plan_options_t          o       = SPMM_PLAN_OPTIONS_INIT;
-    spmm_layout_info_t           b = {.struct_size = sizeof b}, c = {.struct_size = sizeof c};
-    const cudaStream_t           stream = gpu_new_stream();
+    const cudaStream_t           stream  = gpu_new_stream();
     spmm_context_t              *ctx;
     spmm_matrix_t               *A;
     spmm_plan_t                 *plan;
@@ -111,16 +103,12 @@ static void test_captures_of_the_program(void **state)
     size_t                       bytes;
 
     spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, &options, &ctx));
-    A           = pair_matrix(ctx, ROWS);
-    o.transport = "nccl";
-    o.partition = "block";
-    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_B, &b));
-    spmm_assert_ok(spmm_plan_get_layout(plan, SPMM_OPERAND_C, &c));
-    bytes = (size_t)c.local_rows * N * sizeof(float);
-    spmm_assert_ok(spmm_buffer_alloc(ctx, (size_t)b.local_rows * N * sizeof(float), &B));
+    A     = pair_matrix(ctx, ROWS);
+    plan  = test_context_plan(A, N, .transport = "nccl", .partition = "block");
+    bytes = (size_t)test_context_layout(plan, SPMM_OPERAND_C).local_rows * N * sizeof(float);
+    spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &B)); /* the matrix is square */
     spmm_assert_ok(spmm_buffer_alloc(ctx, bytes, &C));
-    assert_int_equal(cudaMemset(B, 0, (size_t)b.local_rows * N * sizeof(float)), cudaSuccess);
+    assert_int_equal(cudaMemset(B, 0, bytes), cudaSuccess);
     spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, stream));
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
     gpu_gate_close(stream);

@@ -82,7 +82,7 @@ static void test_streams(void **state)
     spmm_stream_t first, second;
     spmm_event_t *from, *to, *order;
     void         *a, *b;
-    char         *host    = device_test_host(BYTES);
+    char         *host    = spmm_test_malloc(BYTES);
     double        seconds = -1.0;
 
     spmm_assert_ok(device.ops->alloc(&device, BYTES, &a));
@@ -162,8 +162,7 @@ static void test_staging(void **state)
     void          *memory[6];
     unsigned char *host;
 
-    host = spmmi_alloc(50000003, 1);
-    assert_non_null(host);
+    host = spmm_test_malloc(50000003);
     for (int k = 0; k < 6; k++) {
         spmm_assert_ok(device.ops->alloc_cached(&device, sizes[k], &memory[k]));
         for (size_t i = 0; i < sizes[k]; i++) {
@@ -184,7 +183,7 @@ static void test_staging(void **state)
         assert_true(device.ops->is_usable(&device, memory[k]));
         device.ops->release(&device, memory[k]);
     }
-    spmmi_free(host);
+    free(host);
 }
 
 /* Some drivers (580.159.04 on an H100) go on counting memory of a pool as used that was freed. */

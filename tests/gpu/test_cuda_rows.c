@@ -27,7 +27,7 @@ typedef struct {
 /* Distinct rows in scrambled order of a block of 2 * n_rows + 3 rows. */
 static int32_t *make_rows(int64_t n_rows)
 {
-    int32_t *row = device_test_host((size_t)n_rows * sizeof *row);
+    int32_t *row = spmm_test_malloc((size_t)n_rows * sizeof *row);
 
     for (int64_t i = 0; i < n_rows; i++) {
         row[i] = (int32_t)(2 * ((i % 3 == 0) ? n_rows - 1 - i / 3 : i - i / 3 - 1) + i % 2);
@@ -50,8 +50,8 @@ static void check_move(const move_t *m, bool gather)
     const size_t  block      = (size_t)((cols ? m->n : block_rows) * ld) * m->elem;
     const size_t  packed     = (size_t)(m->n_rows * m->n) * m->elem;
     const size_t  src_bytes = gather ? block : packed, dst_bytes = gather ? packed : block;
-    void         *src = device_test_host(src_bytes), *want = device_test_host(dst_bytes);
-    void         *got = device_test_host(dst_bytes), *src_base, *dst_base, *row_base = NULL;
+    void         *src = spmm_test_malloc(src_bytes), *want = spmm_test_malloc(dst_bytes);
+    void         *got = spmm_test_malloc(dst_bytes), *src_base, *dst_base, *row_base = NULL;
     int32_t      *row = m->mapped ? make_rows(m->n_rows) : NULL;
 
     random_bytes(src, src_bytes, (uint64_t)m->n);
@@ -159,10 +159,10 @@ static void check_add(spmm_type_t src_type, spmm_type_t dst_type, spmm_layout_t 
     const int64_t size = (cols ? n : block_rows) * ld;
     const size_t  elem = spmm_type_size(dst_type), bytes = (size_t)size * elem;
     const size_t  src_bytes = (size_t)(n_src * n) * spmm_type_size(src_type);
-    void         *src = device_test_host(src_bytes), *want = device_test_host(bytes);
-    void         *got = device_test_host(bytes), *base[5];
-    int32_t      *row = make_rows(n_rows), *ptr = device_test_host(((size_t)n_rows + 1) * 4);
-    int32_t      *pos = device_test_host((size_t)(3 * n_rows + 1) * 4);
+    void         *src = spmm_test_malloc(src_bytes), *want = spmm_test_malloc(bytes);
+    void         *got = spmm_test_malloc(bytes), *base[5];
+    int32_t      *row = make_rows(n_rows), *ptr = spmm_test_malloc(((size_t)n_rows + 1) * 4);
+    int32_t      *pos = spmm_test_malloc((size_t)(3 * n_rows + 1) * 4);
 
     ptr[0] = 0;
     for (int64_t u = 0; u < n_rows; u++) { /* 0 to 3 parts for every row */
@@ -236,8 +236,8 @@ static void check_merge(spmm_type_t type, spmm_layout_t layout, int64_t n_rows, 
     const spmm_type_t acc   = spmmi_accum_type(type);
     const size_t      bytes = (size_t)size * spmm_type_size(type);
     const size_t      sums  = (size_t)(n_rows * n) * spmm_type_size(acc);
-    void    *C = device_test_host(bytes), *got = device_test_host(bytes), *base[3] = {NULL};
-    void    *sum           = device_test_host(sums);
+    void    *C = spmm_test_malloc(bytes), *got = spmm_test_malloc(bytes), *base[3] = {NULL};
+    void    *sum           = spmm_test_malloc(sums);
     int32_t *row           = make_rows(n_rows);
     spmm_merge_args_t args = {.sum_type = acc,
                               .ld_sum   = cols ? n_rows : n,
@@ -306,8 +306,8 @@ static void check_round(spmm_type_t from, spmm_type_t to, int64_t count, size_t 
 {
     const size_t from_elem = spmm_type_size(from), to_elem = spmm_type_size(to);
     const size_t from_bytes = (size_t)count * from_elem, bytes = (size_t)count * to_elem;
-    void        *src = device_test_host(from_bytes), *want = device_test_host(bytes);
-    void        *got = device_test_host(bytes), *base[2];
+    void        *src = spmm_test_malloc(from_bytes), *want = spmm_test_malloc(bytes);
+    void        *got = spmm_test_malloc(bytes), *base[2];
 
     random_bytes(src, from_bytes, (uint64_t)count);
     for (int64_t k = 0; k < count; k += 2) { /* half of them in the range of all types */

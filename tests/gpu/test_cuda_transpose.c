@@ -43,8 +43,8 @@ static void check_store(spmm_type_t type, int64_t n_rows, int64_t n, int64_t ld_
     const spmm_type_t acc       = spmmi_accum_type(type);
     const size_t      src_elem  = spmm_type_size(acc);
     const size_t      src_bytes = (size_t)(n_rows * n) * src_elem, bytes = (size_t)size * elem;
-    void             *src = device_test_host(src_bytes), *want = device_test_host(bytes);
-    void             *got  = device_test_host(bytes), *base[2];
+    void             *src = spmm_test_malloc(src_bytes), *want = spmm_test_malloc(bytes);
+    void             *got  = spmm_test_malloc(bytes), *base[2];
     spmm_store_args_t args = {
         .n_rows = n_rows, .n = n, .beta = {.re = beta}, .ld_dst = ld, .type = type, .threads = 0};
 

@@ -71,13 +71,9 @@ static void make_mixed(int32_t n_rows, int32_t n_cols, double density, spmm_type
         }
         block->row_ptr[i + 1] = nnz;
     }
-    block->c_rows = mapped ? 2 * n_rows : n_rows;
+    block->c_rows = n_rows;
     if (mapped) {
-        SPMM_NEW(block->row_map, n_rows);
-        assert_non_null(block->row_map);
-        for (int32_t i = 0; i < n_rows; i++) {
-            block->row_map[i] = 2 * i + 1;
-        }
+        format_case_map(block);
     }
 }
 

@@ -18,6 +18,16 @@ static const types_t type_pairs[] = {{SPMM_R_64F, SPMM_R_64F},   {SPMM_R_32F, SP
                                      {SPMM_C_64F, SPMM_C_64F},   {SPMM_C_32F, SPMM_C_32F}};
 enum { N_PAIRS = sizeof type_pairs / sizeof type_pairs[0] };
 
+/* Row-major, of one type. */
+static spmm_problem_t problem_of(spmm_type_t type, int64_t n)
+{
+    return (spmm_problem_t){.ab_type = type,
+                            .c_type  = type,
+                            .compute = SPMM_COMPUTE_32F,
+                            .layout  = SPMM_LAYOUT_ROW,
+                            .n       = n};
+}
+
 static void check_shape(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, int64_t planned)
 {
     for (int t = 0; t < N_PAIRS; t++) {
@@ -54,16 +64,15 @@ static void test_beside(void **state)
 {
     static const spmm_type_t types[] = {SPMM_R_16F, SPMM_R_16BF};
     static const int64_t     n[]     = {1, 31, 32};
-    spmm_problem_t           problem = {.compute = SPMM_COMPUTE_32F, .layout = SPMM_LAYOUT_ROW};
     spmm_csr_t               block;
     void                    *format;
 
     for (int t = 0; t < 2; t++) {
         make_block(203, 150, MIXED, types[t], false, &block);
         for (int k = 0; k < 4 * 3; k++) {
+            spmm_problem_t problem = problem_of(types[t], n[k % 3]);
+
             problem.variant = k / 3;
-            problem.n       = n[k % 3];
-            problem.ab_type = problem.c_type = types[t];
             spmm_assert_ok(spmmi_engine_cusparse.build(&spmmi_engine_cusparse, &block, &problem,
                                                        &device, &format));
             for (int extra = 0; extra < 4; extra++) {
@@ -97,11 +106,7 @@ static void test_empty(void **state)
 
 static void test_refill(void **state)
 {
-    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
-                                    .c_type  = SPMM_R_32F,
-                                    .compute = SPMM_COMPUTE_32F,
-                                    .layout  = SPMM_LAYOUT_ROW,
-                                    .n       = 16};
+    const spmm_problem_t problem = problem_of(SPMM_R_32F, 16);
 
     check_refill(&spmmi_engine_cusparse, &device, &problem);
 }
@@ -109,15 +114,10 @@ static void test_refill(void **state)
 /* deterministic: equal bits from run to run and from build to build. */
 static void test_deterministic(void **state)
 {
-    const spmm_problem_t problem = {.ab_type       = SPMM_R_32F,
-                                    .c_type        = SPMM_R_32F,
-                                    .compute       = SPMM_COMPUTE_32F,
-                                    .layout        = SPMM_LAYOUT_ROW,
-                                    .n             = 64,
-                                    .deterministic = true};
-    spmm_csr_t           block;
-    product_t            p = {.block = &block, .problem = problem, .alpha = 1.0, .beta = 0.0};
+    spmm_csr_t block;
+    product_t  p = {.block = &block, .problem = problem_of(SPMM_R_32F, 64), .alpha = 1.0};
 
+    p.problem.deterministic = true;
     make_block(3000, 9000, DENSE_ROW, SPMM_R_32F, false, &block);
     make_product(&p, 64, 0);
     check_same_bits(&spmmi_engine_cusparse, &device, &p, 5);
@@ -128,11 +128,7 @@ static void test_deterministic(void **state)
 /* A shape other than the last one's is preprocessed first, for which cuSPARSE does wait. */
 static void test_asynchronous(void **state)
 {
-    const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
-                                    .c_type  = SPMM_R_32F,
-                                    .compute = SPMM_COMPUTE_32F,
-                                    .layout  = SPMM_LAYOUT_ROW,
-                                    .n       = 32};
+    const spmm_problem_t problem = problem_of(SPMM_R_32F, 32);
 
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, false, true);
     check_asynchronous(&spmmi_engine_cusparse, &device, &problem, true, true);
@@ -140,35 +136,20 @@ static void test_asynchronous(void **state)
 
 static void test_allocation_failures(void **state)
 {
-    const spmm_problem_t problem = {.ab_type = SPMM_R_16F,
-                                    .c_type  = SPMM_R_16F,
-                                    .compute = SPMM_COMPUTE_32F,
-                                    .layout  = SPMM_LAYOUT_ROW,
-                                    .n       = 8};
+    const spmm_problem_t problem = problem_of(SPMM_R_16F, 8);
 
     check_build_failures(&spmmi_engine_cusparse, &device, &problem, NULL, 5);
 }
 
 static void test_refusals(void **state)
 {
-    const spmm_problem_t types         = {.ab_type = SPMM_R_32F,
-                                          .c_type  = SPMM_R_16F,
-                                          .compute = SPMM_COMPUTE_32F,
-                                          .layout  = SPMM_LAYOUT_ROW,
-                                          .n       = 8};
-    const spmm_problem_t compute       = {.ab_type = SPMM_R_32F,
-                                          .c_type  = SPMM_R_32F,
-                                          .compute = SPMM_COMPUTE_64F,
-                                          .layout  = SPMM_LAYOUT_ROW,
-                                          .n       = 8};
-    const spmm_problem_t tf32          = {.ab_type = SPMM_R_32F,
-                                          .c_type  = SPMM_R_32F,
-                                          .compute = SPMM_COMPUTE_32F_FAST_TF32,
-                                          .layout  = SPMM_LAYOUT_ROW,
-                                          .n       = 8};
-    spmm_problem_t       wide          = tf32;
-    char                 why[SPMM_WHY] = "";
+    spmm_problem_t types = problem_of(SPMM_R_32F, 8), compute = types, tf32 = types, wide;
+    char           why[SPMM_WHY] = "";
 
+    types.c_type    = SPMM_R_16F;
+    compute.compute = SPMM_COMPUTE_64F;
+    tf32.compute    = SPMM_COMPUTE_32F_FAST_TF32;
+    wide            = tf32;
     assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &types, &device, why));
     assert_true(strlen(why) > 10);
     assert_false(spmmi_engine_supports(&spmmi_engine_cusparse, &compute, &device, why));

@@ -146,24 +146,18 @@ static void test_marks(void **state)
 /* Column-major C, and a B that is row-major all the same. */
 static void check_not_finite_by_column(const tc_case_t *t)
 {
-    spmm_problem_t problem = tc_case_problem(t, 40);
-    spmm_csr_t     block;
-    product_t      p = {.block = &block, .alpha = 1.0, .beta = 0.0};
-    void          *format;
+    spmm_csr_t block;
+    product_t  p = {.block = &block, .problem = tc_case_problem(t, 40), .alpha = 1.0};
 
-    problem.layout = SPMM_LAYOUT_COL;
-    p.problem      = problem;
-    format_case_random(150, 90, 0.1, problem.ab_type, false, 6, &block);
-    spmm_assert_ok(ENGINE->build(ENGINE, &block, &problem, t->device, &format));
+    p.problem.layout = SPMM_LAYOUT_COL;
+    format_case_random(150, 90, 0.1, p.problem.ab_type, false, 6, &block);
     make_product(&p, 40, 3);
     for (int64_t j = 0; j < p.n; j += 7) {
-        spmmi_value_set(problem.ab_type, p.B, j * p.ldb + 2 * j,
+        spmmi_value_set(p.problem.ab_type, p.B, j * p.ldb + 2 * j,
                         j % 2 == 0 ? (double)INFINITY : NAN);
     }
-    run_product(ENGINE, t->device, format, &p);
-    check_product(&p);
+    tc_case_check(t, &p);
     free_product(&p);
-    ENGINE->destroy(format);
     spmmi_csr_free(&block);
 }
 
@@ -205,7 +199,7 @@ static void check_places(const tc_case_t *t)
     spmm_assert_ok(ENGINE->build(ENGINE, &block, &problem, t->device, &format));
     spmm_assert_ok(ENGINE->places(format, &values, &count, &from));
     assert_true(count >= 37 * 53);
-    host = device_test_host((size_t)count * size);
+    host = spmm_test_malloc((size_t)count * size);
     spmm_assert_ok(t->device->ops->fetch(t->device, host, values, (size_t)count * size));
     for (int64_t k = 0; k < count; k++) {
         if (from[k] >= 0) {

@@ -6,7 +6,6 @@
 
 #include "gpu_gate.h"
 #include "pair_matrix.h"
-#include "test_context.h"
 
 enum { ROWS = 1000, N = 32, TURNS = 3 };
 
@@ -39,15 +38,13 @@ static void check(spmm_context_t *ctx, void *B[TURNS], void *C[TURNS], float *ho
 
 static void run(spmm_context_t *ctx, spmm_matrix_t *A, bool again)
 {
-    spmm_plan_options_t o        = SPMM_PLAN_OPTIONS_INIT;
-    float              *host     = device_test_host((size_t)ROWS * N * sizeof *host);
-    void               *B[TURNS] = {NULL}, *C[TURNS] = {NULL};
-    cudaStream_t        stream[TURNS];
-    spmm_plan_t        *plan;
+    float       *host     = spmm_test_malloc((size_t)ROWS * N * sizeof *host);
+    void        *B[TURNS] = {NULL}, *C[TURNS] = {NULL};
+    cudaStream_t stream[TURNS];
+    spmm_plan_t *plan;
 
-    o.partition = "block";
-    o.tuning    = "measure=no"; /* cuSPARSE, when it is tried, waits for the device once */
-    spmm_assert_ok(spmm_plan_create(A, N, &o, &plan));
+    /* cuSPARSE, when it is tried, waits for the device once. */
+    plan = test_context_plan(A, N, .partition = "block", .tuning = "measure=no");
     fill(ctx, B, C, host);
     stream[0] = gpu_new_stream();
     /* Connections are made by the first exchange, which may wait for them. */
@@ -77,14 +74,9 @@ static void run(spmm_context_t *ctx, spmm_matrix_t *A, bool again)
 
 static void test_streams_in_turn(void **state)
 {
-    spmm_device_t   device;
-    spmm_context_t *ctx;
-    spmm_matrix_t  *A;
+    spmm_context_t *ctx = gpu_context();
+    spmm_matrix_t  *A   = pair_matrix(ctx, ROWS);
 
-    gpu_test_open(&device); /* skips where there is no GPU */
-    spmmi_device_close(&device);
-    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
-    A = pair_matrix(ctx, ROWS);
     run(ctx, A, false);
     run(ctx, A, true);
     test_context_destroy(NULL, &A, &ctx);

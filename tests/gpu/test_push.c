@@ -3,10 +3,8 @@
 /** @file test_push.c  Whole plans whose ranks push rows of B to their peers.  B changes in stream
  *  order between executes that nobody waits for: rows read too early or too late give sums of
  *  another round. */
-#include <cuda_runtime.h>
-
 #include "api/context.h"
-#include "gpu_test.h"
+#include "gpu_gate.h"
 #include "pair_matrix.h"
 #include "plan/blocks/formats.h"
 #include "plan/plan.h"
@@ -33,12 +31,38 @@ static void *room(size_t bytes)
     return device;
 }
 
-/* Enqueue BATCH products of B = its version of the round, keep each C, then compare.  @p rows are
- * those of a rank. */
-static void run_batch(spmm_plan_t *plan, int64_t rows, int64_t first_round, int64_t n, float *B,
-                      float *host, float *versions, float *results)
+/** Room for a batch of products of @p rows rows of a rank; B, versions, results: device. */
+typedef struct {
+    int64_t rows;
+    size_t  one; /**< bytes of a block */
+    float  *host;
+    void   *B, *versions, *results;
+} batch_t;
+
+static batch_t open_batch(int64_t rows)
 {
-    const size_t one = (size_t)rows * LD * sizeof *host;
+    const size_t one = (size_t)rows * LD * sizeof(float);
+
+    return (batch_t){.rows     = rows,
+                     .one      = one,
+                     .host     = spmm_test_malloc(BATCH * one),
+                     .B        = room(one),
+                     .versions = room(BATCH * one),
+                     .results  = room(BATCH * one)};
+}
+
+static void close_batch(batch_t *b)
+{
+    free(b->host);
+    test_context_free(ctx, &b->B, &b->versions, &b->results);
+}
+
+/* Enqueue BATCH products of B = its version of the round, keep each C, then compare. */
+static void run_batch(spmm_plan_t *plan, int64_t first_round, int64_t n, const batch_t *b)
+{
+    const int64_t rows = b->rows;
+    const size_t  one  = b->one;
+    float        *host = b->host, *versions = b->versions, *results = b->results;
 
     for (int64_t k = 0; k < BATCH; k++) {
         for (int64_t e = 0; e < (int64_t)rows * LD; e++) {
@@ -49,12 +73,13 @@ static void run_batch(spmm_plan_t *plan, int64_t rows, int64_t first_round, int6
     spmm_assert_ok(spmm_buffer_copy(ctx, versions, host, BATCH * one));
     for (int64_t k = 0; k < BATCH; k++) {
         assert_int_equal(
-            cudaMemcpyAsync(B, versions + k * rows * LD, one, cudaMemcpyDefault, stream),
+            cudaMemcpyAsync(b->B, versions + k * rows * LD, one, cudaMemcpyDefault, stream),
             cudaSuccess);
         if (late_s > 0.0 && k % spmm_test_env.size == spmm_test_env.rank) {
             spmm_assert_ok(ctx->device.ops->delay(&ctx->device, late_s, stream));
         }
-        spmm_assert_ok(spmm_execute(plan, n, 1.0, B, LD, 0.0, results + k * rows * LD, LD, stream));
+        spmm_assert_ok(
+            spmm_execute(plan, n, 1.0, b->B, LD, 0.0, results + k * rows * LD, LD, stream));
     }
     spmm_assert_ok(spmm_stream_synchronize(ctx, stream));
     spmm_assert_ok(spmm_buffer_copy(ctx, host, results, BATCH * one));
@@ -75,11 +100,9 @@ static void run_batch(spmm_plan_t *plan, int64_t rows, int64_t first_round, int6
  * for their rows themselves. */
 static void run(int64_t products, int64_t n, const char *engine, const char *tuning)
 {
-    const size_t        one  = (size_t)ROWS * LD * sizeof(float);
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A    = pair_matrix(ctx, ROWS);
-    float              *host = device_test_host(BATCH * one);
-    void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A = pair_matrix(ctx, ROWS);
+    batch_t             b = open_batch(ROWS);
     spmm_plan_t        *plan;
     spmm_status_t       status;
 
@@ -89,7 +112,7 @@ static void run(int64_t products, int64_t n, const char *engine, const char *tun
     status      = spmm_plan_create(A, N, &o, &plan);
     if (status == SPMM_OK) {
         for (int64_t round = 0; round < products; round += BATCH) {
-            run_batch(plan, ROWS, round, n, B, host, versions, results);
+            run_batch(plan, round, n, &b);
         }
         assert_true((ctx->shared.waiting.stream != 0) ==
                     (ctx->shared.push.waits == 0 && spmm_test_env.size > 1 && tuning != NULL &&
@@ -102,8 +125,7 @@ static void run(int64_t products, int64_t n, const char *engine, const char *tun
         assert_non_null(strstr(spmm_last_error(ctx), "transport nccl-push"));
         print_message("%s\n", spmm_last_error(ctx));
     }
-    free(host);
-    test_context_free(ctx, &B, &versions, &results);
+    close_batch(&b);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -153,11 +175,9 @@ static void test_waits(void **state)
  * kernel, which the exchange has no part in, sums up a window of the diagonal block. */
 static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t full)
 {
-    const size_t        one  = (size_t)rows * LD * sizeof(float);
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_matrix_t      *A    = pair_matrix_full(ctx, rows, full);
-    float              *host = device_test_host(BATCH * one);
-    void               *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
+    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
+    spmm_matrix_t      *A = pair_matrix_full(ctx, rows, full);
+    batch_t             b = open_batch(rows);
     spmm_plan_t        *plan;
 
     o.transport     = "nccl-push";
@@ -174,14 +194,13 @@ static void run_in_line(const char *engine, int64_t n, int64_t rows, int64_t ful
         spmm_test_free(text);
         for (int64_t round = 0; round < 4 * (int64_t)BATCH; round += BATCH) {
             late_s = round % 2 == 0 ? 100e-6 : 0.0;
-            run_batch(plan, rows, round, n, B, host, versions, results);
+            run_batch(plan, round, n, &b);
         }
         late_s = 0.0;
         assert_true(ctx->shared.waiting.stream == 0);
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
-    free(host);
-    test_context_free(ctx, &B, &versions, &results);
+    close_batch(&b);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -210,13 +229,12 @@ static void test_waits_of_streams(void **state)
     enum { STREAMS = 2, TURNS = 100 };
     const size_t   one        = (size_t)ROWS * N * sizeof(float);
     spmm_matrix_t *A          = pair_matrix(ctx, ROWS);
-    float         *host       = device_test_host(one);
+    float         *host       = spmm_test_malloc(one);
     void          *B[STREAMS] = {room(one), room(one)}, *C[STREAMS] = {room(one), room(one)};
-    cudaStream_t   on[STREAMS]   = {stream, NULL};
+    cudaStream_t   on[STREAMS]   = {stream, gpu_new_stream()};
     spmm_plan_t   *plan[STREAMS] = {NULL};
     spmm_status_t  status        = SPMM_OK;
 
-    assert_int_equal(cudaStreamCreateWithFlags(&on[1], cudaStreamNonBlocking), cudaSuccess);
     for (int s = 0; s < STREAMS && status == SPMM_OK; s++) {
         spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
@@ -259,8 +277,8 @@ static void test_waits_of_streams(void **state)
 static spmm_matrix_t *make_uneven(void)
 {
     const int64_t  all               = spmm_test_env.rank == 0 ? spmm_test_env.size : 1;
-    int64_t       *col               = device_test_host((size_t)(ROWS * all) * sizeof *col);
-    float         *value             = device_test_host((size_t)(ROWS * all) * sizeof *value);
+    int64_t       *col               = spmm_test_malloc((size_t)(ROWS * all) * sizeof *col);
+    float         *value             = spmm_test_malloc((size_t)(ROWS * all) * sizeof *value);
     int64_t        row_ptr[ROWS + 1] = {0};
     spmm_matrix_t *A;
 
@@ -282,7 +300,7 @@ static void test_uneven_transpose(void **state)
     const int64_t       first = ROWS * (int64_t)spmm_test_env.rank;
     spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
     spmm_matrix_t      *A     = make_uneven();
-    float              *host  = device_test_host(one);
+    float              *host  = spmm_test_malloc(one);
     void               *B = room(one), *C = room(one);
     spmm_plan_t        *plan;
     spmm_status_t       status;
@@ -311,22 +329,12 @@ static void test_uneven_transpose(void **state)
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
-static const char *transport_of(const spmm_plan_t *plan)
-{
-    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
-
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    return stats.transport;
-}
-
 /* What the context's plans over these transports give in turn, some in CUDA graphs. */
 static void run_together(void)
 {
     static const char *const name[] = {"nccl-push", "nccl", "nccl-push", NULL, "nccl-push"};
     enum { PLANS = sizeof name / sizeof name[0] };
-    const size_t   one  = (size_t)ROWS * LD * sizeof(float);
-    float         *host = device_test_host(BATCH * one);
-    void          *B = room(one), *versions = room(BATCH * one), *results = room(BATCH * one);
+    batch_t        b           = open_batch(ROWS);
     spmm_matrix_t *A           = pair_matrix(ctx, ROWS);
     spmm_plan_t   *plan[PLANS] = {NULL};
     spmm_status_t  status      = SPMM_OK;
@@ -342,17 +350,16 @@ static void run_together(void)
     }
     for (int64_t round = 0; round < 4 && status == SPMM_OK; round++) {
         for (int p = 0; p < PLANS; p++) {
-            run_batch(plan[p], ROWS, round * BATCH, N, B, host, versions, results);
+            run_batch(plan[p], round * BATCH, N, &b);
         }
     }
     if (status == SPMM_OK && spmm_test_env.size > 1 && spmm_test_env.size <= 4) {
-        assert_string_equal(transport_of(plan[3]), "nccl-push"); /* auto */
+        assert_string_equal(test_context_stats(plan[3]).transport, "nccl-push"); /* auto */
     }
     for (int p = 0; p < PLANS; p++) {
         spmm_assert_ok(spmm_plan_destroy(&plan[p]));
     }
-    free(host);
-    test_context_free(ctx, &B, &versions, &results);
+    close_batch(&b);
     spmm_assert_ok(spmm_matrix_destroy(&A));
 }
 
@@ -371,12 +378,8 @@ static void test_together(void **state)
 
 static void test_open(void **state)
 {
-    spmm_device_t device;
-
-    gpu_test_open(&device); /* skips where there is no GPU */
-    spmmi_device_close(&device);
-    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ctx    = gpu_context();
+    stream = gpu_new_stream();
 }
 
 static void test_close(void **state)

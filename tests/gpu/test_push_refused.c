@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 NEEDS NCCL_FOUND LINK CUDA::cudart */
 /** @file test_push_refused.c  Products over nccl-push on which ranks do not agree. */
-#include <cuda_runtime.h>
-
 #include "api/context.h"
-#include "gpu_test.h"
+#include "gpu_gate.h"
 #include "pair_matrix.h"
-#include "test_context.h"
 
 enum { ROWS = 700, N = 20, LD = 24 };
 
@@ -72,12 +69,8 @@ static void test_differ(void **state)
 
 static void test_open(void **state)
 {
-    spmm_device_t device;
-
-    gpu_test_open(&device); /* skips where there is no GPU */
-    spmmi_device_close(&device);
-    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ctx    = gpu_context();
+    stream = gpu_new_stream();
 }
 
 static void test_close(void **state)

@@ -15,21 +15,14 @@ uint64_t ranks_draw(const ranks_case_t *c, uint64_t round, int rank, int what)
     return spmmi_mix64(spmmi_mix64(c->seed + 1000 * round) + (uint64_t)(100 * what + rank)) >> 8;
 }
 
-static void *zeros(size_t n, size_t size)
-{
-    void *memory = spmm_test_calloc(n + 1, size);
-
-    return memory;
-}
-
 static void make_halo(const ranks_graph_t *g, int r, ranks_case_t *c)
 {
     spmm_halo_t *h = &c->rank[r].halo;
 
-    h->send_peer = zeros(RANKS_MOST, sizeof *h->send_peer);
-    h->recv_peer = zeros(RANKS_MOST, sizeof *h->recv_peer);
-    h->send_ptr  = zeros(RANKS_MOST + 1, sizeof *h->send_ptr);
-    h->recv_ptr  = zeros(RANKS_MOST + 1, sizeof *h->recv_ptr);
+    h->send_peer = spmm_test_calloc(RANKS_MOST, sizeof *h->send_peer);
+    h->recv_peer = spmm_test_calloc(RANKS_MOST, sizeof *h->recv_peer);
+    h->send_ptr  = spmm_test_calloc(RANKS_MOST + 1, sizeof *h->send_ptr);
+    h->recv_ptr  = spmm_test_calloc(RANKS_MOST + 1, sizeof *h->recv_ptr);
     for (int p = 0; p < g->n_ranks; p++) {
         if (p != r && g->rows[r][p] != RANKS_NONE) {
             h->send_peer[h->n_send_peers]    = p;
@@ -67,7 +60,7 @@ static void list_rows(ranks_case_t *c)
         const int64_t n    = spmmi_halo_send_rows(&rank->halo);
 
         rank->n_own         = n / 2 + 1;
-        rank->halo.send_row = zeros((size_t)n, sizeof(int32_t));
+        rank->halo.send_row = spmm_test_calloc((size_t)n, sizeof(int32_t));
         for (int64_t k = 0; k < n; k++) {
             rank->halo.send_row[k] =
                 (int32_t)(ranks_draw(c, (uint64_t)k, r, 0) % (uint64_t)rank->n_own);
@@ -97,7 +90,7 @@ static int32_t *upload_rows(const ranks_case_t *c, const int32_t *row, int64_t n
  * that had the numbers which begin anew after it: their words are still there. */
 static char *make_window(const ranks_case_t *c, uint32_t number)
 {
-    char *host = zeros(c->head, 1);
+    char *host = spmm_test_calloc(c->head, 1);
     char *window;
 
     for (int r = 0; r < c->n_ranks; r++) {

@@ -152,7 +152,7 @@ static size_t write_source(const ranks_case_t *c, const ranks_round_t *round, in
 
 static void upload_batch(const ranks_case_t *c, uint64_t first, int n)
 {
-    char *host = device_test_host((size_t)n * c->source_bytes);
+    char *host = spmm_test_malloc((size_t)n * c->source_bytes);
 
     for (int r = 0; r < c->n_ranks; r++) {
         memset(host, 0x55, (size_t)n * c->source_bytes);
@@ -273,7 +273,7 @@ static void check_rank(const ranks_case_t *c, uint64_t first, int n, int r, char
 
 static void run_batch(ranks_case_t *c, uint64_t first, int n)
 {
-    char              *host = device_test_host((size_t)n * c->target_bytes);
+    char              *host = spmm_test_malloc((size_t)n * c->target_bytes);
     static arguments_t args;
 
     upload_batch(c, first, n);

@@ -94,3 +94,20 @@ void run_attention(spmm_attention_plan_t *plan, const case_t *c, const blocks_t 
     spmm_assert_ok(spmm_attention(plan, scale_of(c), b->in[Q], b->ld, b->in[K], b->ld, b->in[V],
                                   b->ld, b->O, b->ld, b->lse, NULL));
 }
+
+attention_t open_attention(const mask_t *shape, const case_t *c, int backward)
+{
+    attention_t a = {.m = make_masked(shape, c->type)};
+
+    a.plan = make_attention(&a.m, c, backward);
+    a.b    = make_blocks(&a.m, c);
+    return a;
+}
+
+void close_attention(attention_t *a)
+{
+    free_blocks(&a->b);
+    spmm_assert_ok(spmm_attention_plan_destroy(&a->plan));
+    assert_null(a->plan);
+    free_masked(&a->m);
+}

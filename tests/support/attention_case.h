@@ -32,7 +32,18 @@ void spoil(const masked_t *m, const case_t *c, const blocks_t *b, int which, int
            double value);
 
 spmm_attention_plan_t *make_attention(const masked_t *m, const case_t *c, int backward);
-double                 scale_of(const case_t *c);
+
+/** A mask, a plan of it and operands for that. */
+typedef struct {
+    masked_t               m;
+    spmm_attention_plan_t *plan;
+    blocks_t               b;
+} attention_t;
+
+attention_t open_attention(const mask_t *shape, const case_t *c, int backward);
+void        close_attention(attention_t *a);
+
+double scale_of(const case_t *c);
 /** Forward. */
 void run_attention(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b);
 

@@ -359,8 +359,8 @@ static void run_all(const shape_t *s, const product_t *p, const caller_t *first,
     run(s, &narrow, SECOND_A, *plan);
     spmm_assert_ok(spmm_matrix_drop_entries(A)); /* the plan has its own */
     run(s, p, SECOND_A, *plan);
-    if (p->may_refuse ||
-        (p->o.partition == NULL && !(p->o.reproducible != 0 && p->o.op != SPMM_OP_N))) {
+    if (p->may_refuse || ((p->o.partition == NULL || strcmp(p->o.partition, "keep") == 0) &&
+                          !(p->o.reproducible != 0 && p->o.op != SPMM_OP_N))) {
         run_from_device(s, p, first, *plan);
     }
     free_caller(&second);

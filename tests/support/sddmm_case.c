@@ -31,7 +31,7 @@ static void fill_rows(masked_t *m, int64_t *row_ptr)
 static int64_t *fill_blocks(masked_t *m, int64_t *block_ptr)
 {
     const int64_t V = m->shape.vector, W = m->shape.blocks, n = m->rows / V;
-    int64_t      *first = malloc((size_t)(n * m->shape.cols + 1) * sizeof *first), count = 0;
+    int64_t *first = spmm_test_malloc((size_t)(n * m->shape.cols + 1) * sizeof *first), count = 0;
 
     for (int64_t v = 0; v < n; v++) {
         for (int64_t j = 0; j < m->shape.cols; j += W) {
@@ -60,10 +60,10 @@ masked_t make_masked(const mask_t *shape, spmm_type_t type)
     reference_part(shape->cols, &m.first_col, &m.cols);
     m.first_row = first * shape->vector;
     m.rows      = vectors * shape->vector;
-    ptr         = calloc((size_t)m.rows + 1, sizeof *ptr);
-    m.row       = malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.row);
-    m.col       = malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.col);
-    values      = calloc((size_t)(m.rows * shape->cols) + 1, sizeof(double));
+    ptr         = spmm_test_calloc((size_t)m.rows + 1, sizeof *ptr);
+    m.row       = spmm_test_malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.row);
+    m.col       = spmm_test_malloc((size_t)(m.rows * shape->cols + 1) * sizeof *m.col);
+    values      = spmm_test_calloc((size_t)(m.rows * shape->cols) + 1, sizeof(double));
     if (shape->blocks <= 0) {
         fill_rows(&m, ptr);
         spmm_assert_ok(spmm_matrix_create_csr(ctx, m.rows, m.cols, ptr, m.col, values, type, &m.A));
@@ -95,7 +95,7 @@ void *device_operand(int which, int64_t first, int64_t rows, int64_t k, int64_t 
                      spmm_type_t type, int special)
 {
     const size_t bytes = (size_t)(rows * ld) * spmm_type_size(type);
-    void        *host  = malloc(bytes + 8), *device;
+    void        *host  = spmm_test_malloc(bytes + 8), *device;
 
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < ld; j++) { /* NaN in the gaps */
@@ -174,7 +174,7 @@ static void run_once(const masked_t *m, const sampled_t *s, spmm_sddmm_plan_t *p
     const int64_t      ldx = s->k + s->pad, ldy = s->k + 2 * s->pad;
     const size_t       size  = spmm_type_size(s->s_type);
     const size_t       bytes = (size_t)(m->nnz + 2 * guard) * size;
-    char              *host  = malloc(bytes), *S;
+    char              *host  = spmm_test_malloc(bytes), *S;
     spmm_alloc_stats_t before;
     void *X = device_operand(OPERAND_X, m->first_row, m->rows, s->k, ldx, s->type, s->special);
     void *Y = device_operand(OPERAND_Y, m->first_col, m->cols, s->k, ldy, s->type, s->special);

@@ -9,8 +9,8 @@
 /** Write a file; returns its path, valid until the next call, which removes the file when all ranks
  *  have come to it; so does the end of the program. */
 const char *spmm_temp_write(const void *bytes, size_t size);
-/** The same, gzipped as one member and with @p garbage bytes of other data after it; the last
- *  @p cut bytes of the member are left out. */
+/** The same, in builds with zlib, gzipped as one member and with @p garbage bytes of other data
+ *  after it; the last @p cut bytes of the member are left out. */
 const char *spmm_temp_write_gzip(const void *bytes, size_t size, size_t cut, size_t garbage);
 
 /** The same in blocks of BGZF of @p block bytes of text each and an empty one at the end; byte

@@ -44,6 +44,14 @@ spmm_status_t test_context_matrix(spmm_context_t *ctx, int64_t cols, int64_t col
     return spmm_matrix_create_csr(ctx, 1, cols, row_ptr, &col, &one, SPMM_R_64F, A);
 }
 
+spmm_plan_t *test_context_plan_of(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *o)
+{
+    spmm_plan_t *plan = NULL;
+
+    spmm_assert_ok(spmm_plan_create(A, n, o, &plan));
+    return plan;
+}
+
 void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t **ctx)
 {
     spmm_assert_ok(spmm_plan_destroy(plan));

@@ -26,6 +26,13 @@ spmm_matrix_t *test_context_rule(spmm_context_t *ctx, spmm_type_t type, int64_t 
                                  double (*value)(const void *what, int64_t i, int64_t j),
                                  const void *what);
 
+/** The plan of @p A for @p n columns with the options that are named, which can be made:
+ *  test_context_plan(A, 4, .op = SPMM_OP_T). */
+#define test_context_plan(A, n, ...)                                                               \
+    test_context_plan_of(                                                                          \
+        A, n, &(spmm_plan_options_t){.struct_size = sizeof(spmm_plan_options_t), __VA_ARGS__})
+spmm_plan_t *test_context_plan_of(spmm_matrix_t *A, int64_t n, const spmm_plan_options_t *o);
+
 /** Destroy those that are not NULL, and assert that it works. */
 void test_context_destroy(spmm_plan_t **plan, spmm_matrix_t **A, spmm_context_t **ctx);
 

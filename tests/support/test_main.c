@@ -28,6 +28,11 @@ static int tear_down(void **state)
     return 0;
 }
 
+bool spmm_test_is_last(void)
+{
+    return spmm_test_env.rank == spmm_test_env.size - 1;
+}
+
 bool spmm_test_on_gpu(void)
 {
     const char *device = getenv("SPMM_TEST_DEVICE");
@@ -122,7 +127,7 @@ int64_t spmm_test_sweep(spmm_status_t (*go)(void *what), void *what, int victim,
 
 void *spmm_test_malloc(size_t bytes)
 {
-    void *memory = malloc(bytes);
+    void *memory = malloc(bytes > 0 ? bytes : 1);
 
     assert_non_null(memory);
     return memory;
@@ -130,7 +135,7 @@ void *spmm_test_malloc(size_t bytes)
 
 void *spmm_test_calloc(size_t count, size_t size)
 {
-    void *memory = calloc(count, size);
+    void *memory = calloc(count > 0 ? count : 1, size);
 
     assert_non_null(memory);
     return memory;
@@ -145,8 +150,8 @@ void spmm_test_free_list(void **ptr, size_t count)
 
 int main(int argc, char **argv)
 {
-    int    failed = 0, run = 0, provided;
-    size_t count = 0;
+    const char *names  = spmm_test_names;
+    int         failed = 0, run = 0, provided;
 
     MPI_Init_thread(&argc, &argv, spmm_test_thread_level(), &provided);
     if (provided < spmm_test_thread_level()) {
@@ -158,13 +163,12 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(spmm_test_env.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(spmm_test_env.comm, &spmm_test_env.rank);
     MPI_Comm_size(spmm_test_env.comm, &spmm_test_env.size);
-    while (spmm_tests[count].test_func != NULL) {
-        count++;
-    }
-    for (size_t i = 0; i < count && failed == 0; i++) {
-        const struct CMUnitTest test = {spmm_tests[i].name, spmm_tests[i].test_func, set_up,
-                                        tear_down, NULL};
+    for (int i = 0; spmm_tests[i] != NULL && failed == 0; i++) {
+        char                    name[100] = "";
+        const struct CMUnitTest test      = {name, spmm_tests[i], set_up, tear_down, NULL};
 
+        (void)sscanf(names, "%99[^,]", name);
+        names += strspn(names + strcspn(names, ","), ", ") + strcspn(names, ",");
         if (argc > 1 && strcmp(argv[1], test.name) != 0) {
             continue; /* the test of this name alone */
         }
@@ -173,7 +177,7 @@ int main(int argc, char **argv)
         failed = _cmocka_run_group_tests(test.name, &test, 1, NULL, NULL);
         if (failed != 0) {
             (void)fprintf(stderr, "rank %d of %d: test %s failed\n", spmm_test_env.rank,
-                          spmm_test_env.size, spmm_tests[i].name);
+                          spmm_test_env.size, name);
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
     }

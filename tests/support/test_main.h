@@ -23,35 +23,13 @@
 #include "base/hash.h"
 #include "base/scalar.h"
 
-/** The tests of this program, ended by an entry without a function.  SPMM_TESTS(test_a, test_b);
- *  defines them; a list with conditions is written out. */
-extern const struct CMUnitTest spmm_tests[];
-
-/* SPMM_TESTS_n: the entries of n tests. */
-#define SPMM_TESTS_1(test)       cmocka_unit_test(test)
-#define SPMM_TESTS_2(test, ...)  cmocka_unit_test(test), SPMM_TESTS_1(__VA_ARGS__)
-#define SPMM_TESTS_3(test, ...)  cmocka_unit_test(test), SPMM_TESTS_2(__VA_ARGS__)
-#define SPMM_TESTS_4(test, ...)  cmocka_unit_test(test), SPMM_TESTS_3(__VA_ARGS__)
-#define SPMM_TESTS_5(test, ...)  cmocka_unit_test(test), SPMM_TESTS_4(__VA_ARGS__)
-#define SPMM_TESTS_6(test, ...)  cmocka_unit_test(test), SPMM_TESTS_5(__VA_ARGS__)
-#define SPMM_TESTS_7(test, ...)  cmocka_unit_test(test), SPMM_TESTS_6(__VA_ARGS__)
-#define SPMM_TESTS_8(test, ...)  cmocka_unit_test(test), SPMM_TESTS_7(__VA_ARGS__)
-#define SPMM_TESTS_9(test, ...)  cmocka_unit_test(test), SPMM_TESTS_8(__VA_ARGS__)
-#define SPMM_TESTS_10(test, ...) cmocka_unit_test(test), SPMM_TESTS_9(__VA_ARGS__)
-#define SPMM_TESTS_11(test, ...) cmocka_unit_test(test), SPMM_TESTS_10(__VA_ARGS__)
-#define SPMM_TESTS_12(test, ...) cmocka_unit_test(test), SPMM_TESTS_11(__VA_ARGS__)
-#define SPMM_TESTS_13(test, ...) cmocka_unit_test(test), SPMM_TESTS_12(__VA_ARGS__)
-#define SPMM_TESTS_14(test, ...) cmocka_unit_test(test), SPMM_TESTS_13(__VA_ARGS__)
-#define SPMM_TESTS_15(test, ...) cmocka_unit_test(test), SPMM_TESTS_14(__VA_ARGS__)
-#define SPMM_TESTS_16(test, ...) cmocka_unit_test(test), SPMM_TESTS_15(__VA_ARGS__)
-#define SPMM_TESTS_OF(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, n,    \
-                      ...)                                                                         \
-    SPMM_TESTS_##n
+/** The tests of a program, ended by NULL, and their names with commas between:
+ *  SPMM_TESTS(test_a, test_b); defines both. */
+extern void (*const spmm_tests[])(void **state);
+extern const char spmm_test_names[];
 #define SPMM_TESTS(...)                                                                            \
-    const struct CMUnitTest spmm_tests[] = {SPMM_TESTS_OF(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, \
-                                                          9, 8, 7, 6, 5, 4, 3, 2,                  \
-                                                          1, )(__VA_ARGS__),                       \
-                                            {0}}
+    void (*const spmm_tests[])(void **state) = {__VA_ARGS__, NULL};                                \
+    const char spmm_test_names[]             = #__VA_ARGS__
 
 /** An environment on MPI_COMM_WORLD, made before the tests run. */
 extern spmm_env_t spmm_test_env;
@@ -62,6 +40,9 @@ void spmm_test_tear_down(void);
 
 /** What main() asks MPI for; a program that needs more defines it. */
 int spmm_test_thread_level(void);
+
+/** Is this the last rank, often the one that errs? */
+bool spmm_test_is_last(void);
 
 /** SPMM_TEST_DEVICE=cuda: the test is to run on GPUs. */
 bool spmm_test_on_gpu(void);
@@ -95,7 +76,7 @@ void spmm_assert_error(spmm_status_t status, spmm_status_t want, const char *wor
 int64_t spmm_test_sweep(spmm_status_t (*go)(void *what), void *what, int victim,
                         spmm_status_t last);
 
-/** As malloc() and calloc(); assert that there is memory. */
+/** As malloc() and calloc(), but never NULL: assert that there is memory. */
 void *spmm_test_malloc(size_t bytes);
 void *spmm_test_calloc(size_t count, size_t size);
 

@@ -3,6 +3,8 @@
 
 #include "test_main.h"
 
+enum { MOST_LOG = 16384 };
+
 static bool none(int64_t i, int64_t j)
 {
     return false;
@@ -142,6 +144,50 @@ bool spmm_test_has(const spmm_matrix_t *A, int32_t r, int64_t col)
 {
     return bsearch(&col, A->col_idx + A->row_ptr[r], (size_t)(A->row_ptr[r + 1] - A->row_ptr[r]),
                    sizeof col, compare) != NULL;
+}
+
+void spmm_test_assert_rows(const spmm_matrix_t *A, const spmm_test_csr_t *want)
+{
+    const int     rank = spmm_test_env.rank, size = spmm_test_env.size;
+    const int64_t first = A->row_offset[rank];
+    const size_t  value = spmm_type_size(A->type);
+
+    assert_true(A->rows == want->rows && A->cols == want->cols);
+    assert_int_equal(A->nnz, want->row_ptr[want->rows]);
+    assert_int_equal(A->row_offset[0] + A->col_offset[0], 0);
+    assert_true(A->row_offset[size] == want->rows && A->col_offset[size] == want->cols);
+    assert_int_equal(A->row_offset[rank + 1] - first, A->n_rows);
+    assert_int_equal(A->col_offset[rank + 1] - A->col_offset[rank], A->n_cols);
+    for (int64_t i = 0; i < A->n_rows; i++) {
+        const int64_t at = want->row_ptr[first + i], n = want->row_ptr[first + i + 1] - at;
+
+        assert_int_equal(A->row_ptr[i + 1] - A->row_ptr[i], n);
+        assert_memory_equal(A->col_idx + A->row_ptr[i], want->col_idx + at,
+                            (size_t)n * sizeof *A->col_idx);
+        assert_memory_equal((const char *)A->values + (size_t)A->row_ptr[i] * value,
+                            (const char *)want->values + (size_t)at * value, (size_t)n * value);
+    }
+}
+
+static void keep_line(void *user, const char *line)
+{
+    char        *lines = user;
+    const size_t used  = strlen(lines);
+
+    assert_true(used + strlen(line) + 2 < MOST_LOG);
+    (void)snprintf(lines + used, MOST_LOG - used, "%s\n", line);
+}
+
+const char *spmm_test_keep_log(bool keep)
+{
+    static char lines[MOST_LOG];
+
+    if (keep) {
+        lines[0] = '\0';
+    }
+    spmm_test_env.log      = keep ? keep_line : NULL;
+    spmm_test_env.log_user = lines;
+    return lines;
 }
 
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A))

@@ -30,6 +30,19 @@ spmm_env_t spmm_test_alone(void);
 /** Has row @p r of this rank an entry in column @p col? */
 bool spmm_test_has(const spmm_matrix_t *A, int32_t r, int64_t col);
 
+/** A whole matrix, as every rank has it. */
+typedef struct {
+    int64_t        rows, cols;
+    const int64_t *row_ptr, *col_idx;
+    const void    *values; /**< in the type of what is compared with it */
+} spmm_test_csr_t;
+
+/** Assert that the ranks have its rows, each a part of them in turn. */
+void spmm_test_assert_rows(const spmm_matrix_t *A, const spmm_test_csr_t *want);
+
+/** Keep what is logged from now on, or no more.  @return the lines kept, or those of before */
+const char *spmm_test_keep_log(bool keep);
+
 /** Call @p check with the matrix of every rule in every split. */
 void spmm_test_all_matrices(void (*check)(const spmm_test_rule_t *rule, const spmm_matrix_t *A));
 

@@ -108,10 +108,9 @@ static spmm_status_t agreed(spmm_status_t status)
 static spmm_status_t take(const held_t *h, int64_t rows, void **buffer)
 {
     const size_t  bytes = (size_t)rows * N * sizeof(double);
-    void         *zero  = calloc(bytes + 1, 1);
+    void         *zero  = spmm_test_calloc(bytes + 1, 1);
     spmm_status_t status;
 
-    assert_non_null(zero);
     status = spmm_buffer_alloc(h->ctx, bytes, buffer);
     if (status == SPMM_OK) {
         status = spmm_buffer_copy(h->ctx, *buffer, zero, bytes);
@@ -191,8 +190,10 @@ static spmm_status_t tell(const walk_t *walk, const held_t *h)
 
 spmm_status_t walk_open(const walk_t *walk, held_t *h)
 {
-    const spmm_context_options_t options = {
-        .struct_size = sizeof options, .device = walk_device(), .timeout_s = walk->timeout_s};
+    const spmm_context_options_t options = {.struct_size    = sizeof options,
+                                            .device         = walk_device(),
+                                            .ranks_per_node = walk->per_node,
+                                            .timeout_s      = walk->timeout_s};
 
     return spmm_context_create(spmm_test_env.comm, &options, &h->ctx);
 }

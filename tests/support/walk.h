@@ -19,6 +19,7 @@ typedef struct {
     bool                blocks; /**< the ring's entries as blocks of 2 x 1 instead */
     bool                narrow; /**< the ring's indices in 32 bits */
     spmm_plan_options_t options;
+    int                 per_node; /**< ranks of a node; 0: those of this machine */
     double              timeout_s;
     const char         *parts; /**< where the plan writes its partition; NULL: /dev/null */
 } walk_t;

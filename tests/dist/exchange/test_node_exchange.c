@@ -279,31 +279,6 @@ static void test_what_is_refused(void **state)
     }
 }
 
-/* Every allocation fails once on the last rank. */
-static void test_memory(void **state)
-{
-    int           failures = 0;
-    case_t        c;
-    spmm_status_t status;
-
-    if (!make_nodes(0)) {
-        return;
-    }
-    do {
-        prepare(&c, failures % 2 == 0 ? SPMM_HALO_REVERSE : SPMM_HALO_FORWARD, 100, 0.5);
-        spmmi_alloc_inject(spmm_test_env.rank == spmm_test_env.size - 1 ? failures : -1);
-        status = create(&c);
-        spmmi_alloc_inject(-1);
-        if (status != SPMM_OK) {
-            spmm_assert_error(status, SPMM_ERR_MEMORY, NULL);
-        }
-        close_case(&c);
-        failures++;
-    } while (status != SPMM_OK && failures < 200);
-    assert_in_range(failures, 20, 199);
-    spmmi_nodes_free(&spmm_test_env.nodes);
-}
-
 /* Rank 0 is at another step.  All whose rows pass it get an error, none waits for ever, and the
  * exchange stays refused. */
 static void test_out_of_step(void **state)
@@ -349,4 +324,4 @@ static void test_out_of_step(void **state)
     }
 }
 
-SPMM_TESTS(test_rows, test_what_is_refused, test_memory, test_out_of_step);
+SPMM_TESTS(test_rows, test_what_is_refused, test_out_of_step);

@@ -7,59 +7,43 @@
 
 enum { MOST = SPMM_PLACE_DEVICES, RANKS = 8 };
 
-/* Row r: ids of the GPUs that rank r sees; expected: the ids taken, and how often before. */
-static void check(int ranks, const uint64_t ids[][4], const uint64_t *expected, const int *before)
-{
-    uint64_t seen[RANKS * MOST] = {0}, taken[RANKS];
+/* Rows of ids: the GPUs that each rank sees; those taken, and how often before. */
+static const struct {
+    int      ranks;
+    uint64_t ids[6][4], taken[6];
+    int      before[6];
+} cases[] = {
+    /* All ranks see all. */
+    {6,
+     {{9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6}},
+     {9, 8, 7, 6, 9, 8},
+     {0, 0, 0, 0, 1, 1}},
+    /* Each sees one. */
+    {4, {{9}, {8}, {7}, {8}}, {9, 8, 7, 8}, {0, 0, 0, 1}},
+    /* Ranks dealt out over two sockets in turn, each with the GPUs of its own. */
+    {4, {{9, 8}, {7, 6}, {9, 8}, {7, 6}}, {9, 7, 8, 6}, {0}},
+    /* CUDA_VISIBLE_DEVICES rotated by rank, a common way to give each its own as device 0. */
+    {3, {{9, 8, 7}, {8, 7, 9}, {7, 9, 8}}, {9, 8, 7}, {0}},
+    /* One sees none. */
+    {2, {{0}, {9}}, {0, 9}, {0}},
+};
 
-    for (int r = 0; r < ranks; r++) {
-        memcpy(seen + r * MOST, ids[r], sizeof ids[r]);
+static void test_choices(void **state)
+{
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        uint64_t seen[RANKS * MOST] = {0}, taken[RANKS];
+
+        for (int r = 0; r < cases[k].ranks; r++) {
+            memcpy(seen + r * MOST, cases[k].ids[r], sizeof cases[k].ids[r]);
+        }
+        for (int r = 0; r < cases[k].ranks; r++) {
+            int       n_before = -1;
+            const int index    = spmmi_place_choose(seen, taken, r, &n_before);
+
+            assert_int_equal(seen[r * MOST + index], cases[k].taken[r]);
+            assert_int_equal(n_before, cases[k].before[r]);
+        }
     }
-    for (int r = 0; r < ranks; r++) {
-        int       n_before = -1;
-        const int index    = spmmi_place_choose(seen, taken, r, &n_before);
-
-        assert_int_equal(seen[r * MOST + index], expected[r]);
-        assert_int_equal(n_before, before[r]);
-    }
-}
-
-static void test_all_visible(void **state)
-{
-    const uint64_t ids[6][4] = {{9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6},
-                                {9, 8, 7, 6}, {9, 8, 7, 6}, {9, 8, 7, 6}};
-
-    check(6, ids, (const uint64_t[]){9, 8, 7, 6, 9, 8}, (const int[]){0, 0, 0, 0, 1, 1});
-}
-
-static void test_one_visible(void **state)
-{
-    const uint64_t ids[4][4] = {{9}, {8}, {7}, {8}};
-
-    check(4, ids, (const uint64_t[]){9, 8, 7, 8}, (const int[]){0, 0, 0, 1});
-}
-
-/* Ranks dealt out over two sockets in turn, each with the GPUs of its own. */
-static void test_near_visible(void **state)
-{
-    const uint64_t ids[4][4] = {{9, 8}, {7, 6}, {9, 8}, {7, 6}};
-
-    check(4, ids, (const uint64_t[]){9, 7, 8, 6}, (const int[]){0, 0, 0, 0});
-}
-
-/* CUDA_VISIBLE_DEVICES rotated by rank, a common way to give each its own as device 0. */
-static void test_rotated(void **state)
-{
-    const uint64_t ids[3][4] = {{9, 8, 7}, {8, 7, 9}, {7, 9, 8}};
-
-    check(3, ids, (const uint64_t[]){9, 8, 7}, (const int[]){0, 0, 0});
-}
-
-static void test_none_visible(void **state)
-{
-    const uint64_t ids[2][4] = {{0}, {9}};
-
-    check(2, ids, (const uint64_t[]){0, 9}, (const int[]){0, 0});
 }
 
 /* The ranks of the test share a node. */
@@ -76,5 +60,4 @@ static void test_collective(void **state)
     assert_int_equal(n_before, env.rank / 3);
 }
 
-SPMM_TESTS(test_all_visible, test_one_visible, test_near_visible, test_rotated, test_none_visible,
-           test_collective);
+SPMM_TESTS(test_choices, test_collective);

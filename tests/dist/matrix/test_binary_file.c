@@ -9,6 +9,7 @@
 #include "matrix/matrix.h"
 #include "matrix/write/write.h"
 #include "temp_file.h"
+#include "test_matrix.h"
 
 enum { MOST = 1 << 20 };
 
@@ -42,64 +43,31 @@ static size_t take_bytes(const char *path, unsigned char *bytes)
     return size;
 }
 
-static void assert_equal_rows(const spmm_matrix_t *A, const spmm_matrix_t *B)
-{
-    const int64_t nnz = spmmi_matrix_local_nnz(A);
-
-    /* Rows are split alike up to a few of them: compare what both ranks have. */
-    const int64_t first_A = A->row_offset[spmm_test_env.rank];
-    const int64_t first_B = B->row_offset[spmm_test_env.rank];
-
-    assert_int_equal(A->rows, B->rows);
-    assert_int_equal(A->cols, B->cols);
-    assert_int_equal(A->nnz, B->nnz);
-    assert_int_equal(A->type, B->type);
-    if (spmm_test_env.size > 1) {
-        int compared = 0;
-
-        for (int32_t i = 0; i < A->n_rows; i++) {
-            const int64_t k = first_A + i - first_B;
-
-            if (k >= 0 && k < B->n_rows) {
-                const int64_t n = A->row_ptr[i + 1] - A->row_ptr[i];
-                const size_t  s = spmm_type_size(A->type);
-
-                assert_int_equal(n, B->row_ptr[k + 1] - B->row_ptr[k]);
-                assert_memory_equal(A->col_idx + A->row_ptr[i], B->col_idx + B->row_ptr[k],
-                                    (size_t)n * sizeof *A->col_idx);
-                assert_memory_equal((char *)A->values + (size_t)A->row_ptr[i] * s,
-                                    (char *)B->values + (size_t)B->row_ptr[k] * s, (size_t)n * s);
-                compared++;
-            }
-        }
-        assert_true(compared > A->n_rows / 2);
-        return;
-    }
-    assert_memory_equal(A->row_ptr, B->row_ptr, ((size_t)A->n_rows + 1) * sizeof *A->row_ptr);
-    assert_memory_equal(A->col_idx, B->col_idx, (size_t)nnz * sizeof *A->col_idx);
-    assert_memory_equal(A->values, B->values, (size_t)nnz * spmm_type_size(A->type));
-}
-
 /* Write, read, compare, and write what was read, whose rows the ranks split otherwise. */
 static void check_round_trip(const char *end, spmm_type_t type, spmm_type_t back)
 {
     static unsigned char bytes[MOST], again[MOST];
     const int64_t        live = spmmi_alloc_get_stats().live;
     char                 path[64];
-    spmm_matrix_t       *A = NULL, *B = NULL;
+    const char *const    spec  = "uniform:rows=900,cols=700,degree=7";
+    spmm_env_t           alone = spmm_test_alone();
+    spmm_matrix_t       *A = NULL, *B = NULL, *all = NULL;
     size_t               size;
 
-    spmm_assert_ok(
-        spmmi_matrix_from_spec(&spmm_test_env, "uniform:rows=900,cols=700,degree=7", type, 5, &A));
+    spmm_assert_ok(spmmi_matrix_from_spec(&spmm_test_env, spec, type, 5, &A));
+    spmm_assert_ok(spmmi_matrix_from_spec(&alone, spec, type, 5, &all));
     spmm_assert_ok(spmmi_matrix_write(A, name_of(path, end), NULL));
     spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, back, 1, &B));
-    assert_equal_rows(A, B);
+    assert_int_equal(B->type, type);
+    spmm_test_assert_rows(
+        B, &(spmm_test_csr_t){all->rows, all->cols, all->row_ptr, all->col_idx, all->values});
     size = take_bytes(path, bytes);
     spmm_assert_ok(spmmi_matrix_write(B, path, end)); /* split otherwise: the same file */
     assert_int_equal(take_bytes(path, again), size);
     assert_memory_equal(bytes, again, size);
     spmmi_matrix_free(A);
     spmmi_matrix_free(B);
+    spmmi_matrix_free(all);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 

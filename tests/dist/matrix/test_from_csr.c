@@ -224,21 +224,5 @@ static void test_null_arrays_and_types(void **state)
     check_null(row_ptr, col_idx, values, (spmm_type_t)9, "type 9");
 }
 
-static spmm_status_t make_and_free(void *what)
-{
-    spmm_matrix_t      *A      = NULL;
-    const spmm_status_t status = make(what, &A);
-
-    spmmi_matrix_free(A);
-    return status;
-}
-
-static void test_failing_allocations(void **state)
-{
-    arrays_t a = make_arrays(true);
-
-    assert_in_range(spmm_test_sweep(make_and_free, &a, spmm_test_env.size - 1, SPMM_OK), 6, 98);
-}
-
 SPMM_TESTS(test_sorted_rows, test_scattered_rows, test_long_row_of_each_type, test_empty,
-           test_broken_rules, test_null_arrays_and_types, test_failing_allocations);
+           test_broken_rules, test_null_arrays_and_types);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
-/* Column-vector-sparse and block-sparse input: the entries it stands for, new values, products by
- * several engines, and what is refused. */
+/* Column-vector-sparse and block-sparse input: the entries it stands for, new values, and what is
+ * refused.  Products of such entries are those of test_plan.c and test_sddmm.c. */
 #include "test_context.h"
 
 enum { MOST_BLOCKS = 64, MOST_VALUES = 4096, COLS = 40 /* of each rank */ };
@@ -105,82 +105,37 @@ static void test_entries(void **state)
     }
 }
 
-/* Column j of B is 1 in row j, so C holds columns of A as the blocks say. */
-static void check_product(const blocks_t *b, spmm_matrix_t *A, const char *engine)
-{
-    enum { N = 5 };
-    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan    = NULL;
-    uint16_t            B[COLS * N], C[16 * 8 * N];
-
-    options.engine    = engine;
-    options.partition = "keep";
-    for (int k = 0; k < COLS * N; k++) {
-        spmmi_value_set(SPMM_R_16F, B, k,
-                        spmm_test_env.rank == 0 && k / N == 3 * (k % N) ? 1.0 : 0.0);
-    }
-    spmm_assert_ok(spmm_plan_create(A, N, &options, &plan));
-    spmm_assert_ok(spmm_execute(plan, N, 1.0, B, N, 0.0, C, N, NULL));
-    for (int64_t i = 0; i < b->n_rows; i++) {
-        for (int64_t j = 0; j < N; j++) {
-            const int64_t at = find(b, i, 3 * j);
-
-            assert_true(spmmi_value_get(SPMM_R_16F, C, i * N + j) ==
-                        (at < 0 ? 0.0 : spmmi_value_get(SPMM_R_16F, b->values, at)));
-        }
-    }
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-}
-
-static void test_products(void **state)
-{
-    for (int64_t vector = 2; vector <= 16; vector *= 2) {
-        const blocks_t b = make_blocks(vector, vector / 2, vector == 4);
-        spmm_matrix_t *A;
-
-        ctx = test_context_on(spmm_test_env.comm, 0);
-        A   = create(&b);
-        check_product(&b, A, "cvse");
-        check_product(&b, A, "csr-cpu");
-        test_context_destroy(NULL, &A, &ctx);
-    }
-}
-
 static void test_refused(void **state)
 {
-    const int64_t zeros[4] = {0, 0, 0, 0}, falls[3] = {0, 2, 1};
-    const int64_t twice[2] = {0, 2}, same[2] = {3, 4},
-                  outside[2] = {0, 40 * spmm_test_env.size - 1}, far[2] = {0, INT64_MAX};
+    static const int64_t zeros[4] = {0}, falls[3] = {0, 2, 1}, twice[2] = {0, 2}, same[2] = {3, 4};
+    const int64_t        outside[2] = {0, 40 * spmm_test_env.size - 1}, far[2] = {0, INT64_MAX};
+    const struct {
+        int64_t        n_rows, n_cols, vector, width;
+        const int64_t *block_ptr, *col;
+        const char    *sentence;
+    } bad[] = {
+        {6, 9, 3, 1, zeros, NULL, "3 x 1"},
+        {4, 9, 2, 0, zeros, NULL, "2 x 0"},
+        {12, 9, 8, 1, zeros, NULL, "a multiple of the 8 rows"},
+        {4, 9, 2, 1, falls, same, "block_ptr[1] = 2 is above block_ptr[2] = 1"},
+        {2, 40, 2, 2, twice, same, "column 4 stands in this row already"},
+        {2, 40, 2, 2, twice, outside, "is outside a matrix of"},
+        {2, 40, 2, 2, twice, far, "col_idx[1] = 9223372036854775807 is outside any matrix"},
+        {2, 40, 2, 2, NULL, outside, "row_ptr NULL"},
+    };
     uint16_t       values[64] = {0};
     spmm_matrix_t *A          = NULL;
 
     ctx = test_context_on(spmm_test_env.comm, 0);
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 6, 9, 3, 1, zeros, NULL, NULL, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "3 x 1");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 4, 9, 2, 0, zeros, NULL, NULL, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "2 x 0");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 12, 9, 8, 1, zeros, NULL, NULL, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "a multiple of the 8 rows");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 4, 9, 2, 1, falls, same, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "block_ptr[1] = 2 is above block_ptr[2] = 1");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, same, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "column 4 stands in this row already");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, outside, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "is outside a matrix of");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, twice, far, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "col_idx[1] = 9223372036854775807 is outside any matrix");
-    test_context_refused(
-        ctx, spmm_matrix_create_cvse(ctx, 2, 40, 2, 2, NULL, outside, values, SPMM_R_16F, &A),
-        SPMM_ERR_ARGUMENT, "row_ptr NULL");
-    assert_null(A);
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        test_context_refused(ctx,
+                             spmm_matrix_create_cvse(ctx, bad[k].n_rows, bad[k].n_cols,
+                                                     bad[k].vector, bad[k].width, bad[k].block_ptr,
+                                                     bad[k].col, values, SPMM_R_16F, &A),
+                             SPMM_ERR_ARGUMENT, bad[k].sentence);
+        assert_null(A);
+    }
     spmm_assert_ok(spmm_context_destroy(&ctx));
 }
 
-SPMM_TESTS(test_entries, test_products, test_refused);
+SPMM_TESTS(test_entries, test_refused);

@@ -37,25 +37,17 @@ static void test_same_for_any_rank_count(void **state)
     spmm_env_t alone = spmm_test_alone();
 
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
-        spmm_matrix_t *A    = spmm_test_generate(&spmm_test_env, specs[s], SEED),
-                      *B    = spmm_test_generate(&alone, specs[s], SEED);
-        const int64_t first = A->row_offset[spmm_test_env.rank];
+        spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, specs[s], SEED),
+                      *B = spmm_test_generate(&alone, specs[s], SEED);
 
-        assert_int_equal(A->rows, B->rows);
-        assert_int_equal(A->cols, B->cols);
-        assert_int_equal(A->nnz, B->nnz);
-        for (int32_t r = 0; r < A->n_rows; r++) {
-            const int64_t n = A->row_ptr[r + 1] - A->row_ptr[r], at = B->row_ptr[first + r];
+        spmm_test_assert_rows(
+            A, &(spmm_test_csr_t){B->rows, B->cols, B->row_ptr, B->col_idx, B->values});
+        for (int32_t r = 0; r < B->n_rows; r++) {
+            for (int64_t k = B->row_ptr[r]; k < B->row_ptr[r + 1]; k++) {
+                float value;
 
-            assert_int_equal(n, B->row_ptr[first + r + 1] - at);
-            for (int64_t k = 0; k < n; k++) {
-                const int64_t col = B->col_idx[at + k];
-                float         value;
-
-                assert_int_equal(A->col_idx[A->row_ptr[r] + k], col);
-                spmmi_value_set(SPMM_R_32F, &value, 0, spmmi_random_value(SEED, first + r, col));
-                assert_true(((const float *)A->values)[A->row_ptr[r] + k] == value);
-                assert_true(((const float *)B->values)[at + k] == value);
+                spmmi_value_set(SPMM_R_32F, &value, 0, spmmi_random_value(SEED, r, B->col_idx[k]));
+                assert_true(((const float *)B->values)[k] == value);
             }
         }
         spmmi_matrix_free(A);
@@ -265,8 +257,8 @@ static void check_molecules(const char *spec, int64_t count, int64_t atoms)
 {
     spmm_env_t     alone  = spmm_test_alone();
     spmm_matrix_t *A      = spmm_test_generate(&alone, spec, SEED);
-    int64_t       *parent = malloc((size_t)A->rows * sizeof *parent);
-    int64_t       *size   = calloc((size_t)A->rows, sizeof *size);
+    int64_t       *parent = spmm_test_malloc((size_t)A->rows * sizeof *parent);
+    int64_t       *size   = spmm_test_calloc((size_t)A->rows, sizeof *size);
     int64_t        found = 0, varied = 0;
 
     assert_int_equal(A->rows, count * atoms);

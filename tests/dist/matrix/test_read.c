@@ -6,8 +6,8 @@
 #include <dirent.h>
 #include <zlib.h>
 
-#include "matrix/matrix.h"
 #include "temp_file.h"
+#include "test_matrix.h"
 
 typedef struct {
     long   row, col, order;
@@ -84,9 +84,8 @@ static reference_t read_reference(const char *path)
     } else {
         assert_int_equal(sscanf(line, "%ld %ld %ld", &ref.rows, &ref.cols, &stored), 3);
     }
-    ref.entry = malloc(((size_t)stored * 2 + 1) * sizeof *ref.entry);
-    assert_non_null(ref.entry);
-    sign = strcmp(symmetry, "skew-symmetric") == 0 ? -1.0 : 1.0;
+    ref.entry = spmm_test_malloc(((size_t)stored * 2 + 1) * sizeof *ref.entry);
+    sign      = strcmp(symmetry, "skew-symmetric") == 0 ? -1.0 : 1.0;
     for (long i = 1, j = 1; next_line(file, line, sizeof line);) {
         double value = 1.0;
 
@@ -111,29 +110,22 @@ static reference_t read_reference(const char *path)
     return ref;
 }
 
-/* Every rank compares its own rows. */
 static void compare(const spmm_matrix_t *A, const reference_t *ref)
 {
-    const int64_t first = A->row_offset[spmm_test_env.rank];
-    long          k     = 0;
+    int64_t *row_ptr = spmm_test_calloc((size_t)ref->rows + 1, sizeof *row_ptr);
+    int64_t *col     = spmm_test_calloc((size_t)ref->count, sizeof *col);
+    double  *values  = spmm_test_calloc((size_t)ref->count, sizeof *values);
 
-    assert_int_equal(A->rows, ref->rows);
-    assert_int_equal(A->cols, ref->cols);
-    assert_int_equal(A->nnz, ref->count);
-    assert_int_equal(A->row_offset[spmm_test_env.size], ref->rows);
-    assert_int_equal(A->row_offset[spmm_test_env.rank + 1] - first, A->n_rows);
-    while (k < ref->count && ref->entry[k].row < first) {
-        k++;
+    for (long k = 0; k < ref->count; k++) {
+        row_ptr[ref->entry[k].row + 1]++;
+        col[k]    = ref->entry[k].col;
+        values[k] = ref->entry[k].value;
     }
-    for (int64_t i = 0; i < A->n_rows; i++) {
-        for (int64_t at = A->row_ptr[i]; at < A->row_ptr[i + 1]; at++, k++) {
-            assert_true(k < ref->count);
-            assert_int_equal(ref->entry[k].row, first + i);
-            assert_int_equal(ref->entry[k].col, A->col_idx[at]);
-            assert_true(ref->entry[k].value == ((const double *)A->values)[at]);
-        }
+    for (long i = 0; i < ref->rows; i++) {
+        row_ptr[i + 1] += row_ptr[i];
     }
-    assert_true(k == ref->count || ref->entry[k].row >= first + A->n_rows);
+    spmm_test_assert_rows(A, &(spmm_test_csr_t){ref->rows, ref->cols, row_ptr, col, values});
+    spmm_test_free(row_ptr, col, values);
 }
 
 /* By one thread of each rank, and in parts of its text by three. */
@@ -163,11 +155,10 @@ static char *unpack(const char *path, size_t *size)
 {
     gzFile file = gzopen(path, "rb");
     size_t room = 1 << 20;
-    char  *text = malloc(room);
+    char  *text = spmm_test_malloc(room);
     int    got;
 
     assert_non_null(file);
-    assert_non_null(text);
     for (*size = 0; (got = gzread(file, text + *size, (unsigned)(room - *size))) > 0;) {
         *size += (size_t)got;
         if (*size == room) {
@@ -283,40 +274,34 @@ static void test_symmetric_array(void **state)
     enum { N = 9 };
     char           buffer[2000];
     int            used;
+    int64_t        row_ptr[N + 1] = {0}, col[N * N];
+    float          values[N * N];
     spmm_matrix_t *A = NULL;
     const char    *path;
 
     used = snprintf(buffer, sizeof buffer, "%%%%MatrixMarket matrix array real symmetric\n9 9\n");
     for (int j = 0; j < N; j++) {
+        row_ptr[j + 1] = row_ptr[j] + N;
         for (int i = j; i < N; i++) {
             used += snprintf(buffer + used, sizeof buffer - (size_t)used, "%d\n", 1 + 10 * i + j);
+            values[i * N + j] = values[j * N + i] = (float)(1 + 10 * i + j);
+            col[i * N + j]                        = j;
+            col[j * N + i]                        = i;
         }
     }
     path = spmm_temp_write(buffer, (size_t)used);
     spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A));
-    assert_int_equal(A->nnz, N * N);
-    for (int64_t i = 0; i < A->n_rows; i++) {
-        const int64_t row = A->row_offset[spmm_test_env.rank] + i;
-
-        assert_int_equal(A->row_ptr[i + 1] - A->row_ptr[i], N);
-        for (int64_t j = 0; j < N; j++) {
-            const int64_t low = row > j ? row : j, high = row > j ? j : row;
-
-            assert_int_equal(A->col_idx[A->row_ptr[i] + j], j);
-            assert_true(((const float *)A->values)[A->row_ptr[i] + j] ==
-                        (float)(1 + 10 * low + high));
-        }
-    }
+    spmm_test_assert_rows(A, &(spmm_test_csr_t){N, N, row_ptr, col, values});
     spmmi_matrix_free(A);
 }
 
 /* Duplicates of a Hermitian file, on any number of ranks; types that cannot hold it. */
 static void test_complex(void **state)
 {
-    static const char   hermitian[] = "%%MatrixMarket matrix coordinate complex hermitian\n3 3 4\n"
-                                      "1 1 2 0\n2 1 1 -1\n2 1 0.5 -2\n3 2 0 4\n";
-    static const double values[]    = {2.0, 0.0, 1.5, 3.0, 1.5, -3.0, 0.0, -4.0, 0.0, 4.0};
-    static const int    col[] = {0, 1, 0, 2, 1}, row_ptr[] = {0, 2, 4, 5};
+    static const char    hermitian[] = "%%MatrixMarket matrix coordinate complex hermitian\n3 3 4\n"
+                                       "1 1 2 0\n2 1 1 -1\n2 1 0.5 -2\n3 2 0 4\n";
+    static const double  values[]    = {2.0, 0.0, 1.5, 3.0, 1.5, -3.0, 0.0, -4.0, 0.0, 4.0};
+    static const int64_t col[] = {0, 1, 0, 2, 1}, row_ptr[] = {0, 2, 4, 5};
 
     for (int packed = 0; packed < 2; packed++) {
         spmm_matrix_t *A    = NULL;
@@ -325,18 +310,7 @@ static void test_complex(void **state)
 
         spmm_assert_ok(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_TYPE_AUTO, 1, &A));
         assert_int_equal(A->type, SPMM_C_64F);
-        assert_int_equal(A->nnz, 5);
-        for (int64_t i = 0; i < A->n_rows; i++) {
-            const int64_t from = row_ptr[A->row_offset[spmm_test_env.rank] + i];
-
-            for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; k++) {
-                const int64_t at = from + k - A->row_ptr[i];
-
-                assert_int_equal(A->col_idx[k], col[at]);
-                assert_memory_equal((double *)A->values + 2 * k, values + 2 * at,
-                                    2 * sizeof *values);
-            }
-        }
+        spmm_test_assert_rows(A, &(spmm_test_csr_t){3, 3, row_ptr, col, values});
         spmmi_matrix_free(A);
         spmm_assert_error(spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_32F, 1, &A),
                           SPMM_ERR_ARGUMENT, "holds complex values, which type 32f");

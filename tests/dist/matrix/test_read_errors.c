@@ -315,33 +315,5 @@ static void test_no_file(void **state)
     }
 }
 
-static spmm_status_t read_file(void *path)
-{
-    spmm_matrix_t      *A      = NULL;
-    const spmm_status_t status = spmmi_matrix_from_file(&spmm_test_env, path, SPMM_R_64F, 1, &A);
-
-    spmmi_matrix_free(A);
-    return status;
-}
-
-/* All ranks return and nothing is left.  Several ranks read a file that is cut, so that the sweep
- * covers the reading and not the assembly after it, which has its own test. */
-static void test_memory_failures(void **state)
-{
-    static const char text[] =
-        "%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n";
-    const bool          alone = spmm_test_env.size == 1;
-    const size_t        size  = strlen(text) - (alone ? 0 : 2);
-    const spmm_status_t last  = alone ? SPMM_OK : SPMM_ERR_IO;
-
-    for (int failing = 0; failing < spmm_test_env.size; failing++) {
-        (void)spmm_test_sweep(read_file, (void *)spmm_temp_write(text, size), failing, last);
-        (void)spmm_test_sweep(read_file, (void *)spmm_temp_write_gzip(text, size, 0, 0), failing,
-                              last);
-        (void)spmm_test_sweep(read_file, (void *)spmm_temp_write_bgzf(text, size, 8, 0), failing,
-                              last);
-    }
-}
-
 SPMM_TESTS(test_bad_headers, test_bad_bodies, test_lines_of_a_long_file, test_endless_line,
-           test_bad_gzip, test_foreign_formats, test_no_file, test_memory_failures);
+           test_bad_gzip, test_foreign_formats, test_no_file);

@@ -208,38 +208,6 @@ static void test_bad_index(void **state)
     spmmi_free(part);
 }
 
-typedef struct {
-    const int64_t *offset;
-    const int32_t *part;
-} places_t;
-
-static spmm_status_t translate(void *what)
-{
-    const places_t   *p        = what;
-    int64_t           index[3] = {99, 0, 7};
-    spmm_layout_map_t map;
-    spmm_status_t status = spmmi_layout_map_create(&spmm_test_env, p->offset, p->part, false, &map);
-
-    if (status == SPMM_OK) {
-        status = spmmi_layout_translate(&spmm_test_env, &map, 3, index);
-        spmmi_layout_map_free(&map);
-    }
-    return status;
-}
-
-/* Any allocation fails on one rank: all ranks say so, nothing leaks, nobody hangs. */
-static void test_allocation_failures(void **state)
-{
-    int64_t  orig_offset[MAX_RANKS + 1];
-    int32_t *part;
-
-    offsets_of(100, EVEN, orig_offset);
-    part = local_parts(RANDOM, orig_offset);
-    assert_true(spmm_test_sweep(translate, &(places_t){orig_offset, part}, spmm_test_env.size - 1,
-                                SPMM_OK) > 8);
-    spmmi_free(part);
-}
-
 /* Stable, and the companions follow their keys. */
 static void test_sort_with(void **state)
 {
@@ -262,4 +230,4 @@ static void test_sort_with(void **state)
     }
 }
 
-SPMM_TESTS(test_layouts, test_bad_index, test_allocation_failures, test_sort_with);
+SPMM_TESTS(test_layouts, test_bad_index, test_sort_with);

@@ -287,42 +287,4 @@ static void test_bad_arguments(void **state)
     spmmi_matrix_free(A);
 }
 
-typedef struct {
-    const spmm_matrix_t *A;
-    const char          *spec;
-} scored_t;
-
-static spmm_status_t score(void *what)
-{
-    const scored_t        *s = what;
-    spmm_partition_t       partition;
-    spmm_partition_score_t found;
-    spmm_status_t          status = spmmi_partition_create(s->A, s->spec, &defaults, &partition);
-
-    if (status == SPMM_OK) {
-        status = spmmi_partition_score(s->A, &partition, NULL, &found);
-        spmmi_partition_free(&partition);
-    }
-    return status;
-}
-
-static void test_allocation_failures(void **state)
-{
-    const int rules[] = {7, 14}; /* "scattered", "tall" */
-
-    for (size_t r = 0; r < 2; r++) {
-        spmm_matrix_t *A =
-            spmm_test_matrix(&spmm_test_rules[rules[r]], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-
-        for (int k = 0; k < spmmi_n_partitioners; k++) {
-            if (needs_no_file(spmmi_partitioners[k])) {
-                assert_true(spmm_test_sweep(score, &(scored_t){A, spmmi_partitioners[k]->name},
-                                            spmm_test_env.size - 1, SPMM_OK) > 1);
-            }
-        }
-        spmmi_matrix_free(A);
-    }
-}
-
-SPMM_TESTS(test_methods, test_block, test_default_is_keep, test_random_parts, test_bad_arguments,
-           test_allocation_failures);
+SPMM_TESTS(test_methods, test_block, test_default_is_keep, test_random_parts, test_bad_arguments);

@@ -2,56 +2,13 @@
 /* test: RANKS 1 2 3 4 */
 /* Part files: written, read back, and malformed in every way. */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "partition/partition.h"
+#include "temp_file.h"
 #include "test_main.h"
 #include "test_matrix.h"
-#ifdef SPMM_HAVE_ZLIB
-#include "temp_file.h"
-#endif
 
 enum { PATH_TEXT = 512, ROWS = 5 };
-
-static char folder[PATH_TEXT];
-
-/* A path in a folder of this run; the folder is made once, by rank 0. */
-static const char *in_folder(const char *name)
-{
-    static char path[PATH_TEXT + 64];
-
-    if (folder[0] == '\0') {
-        const char *base = getenv("TMPDIR");
-
-        (void)snprintf(folder, sizeof folder, "%s/spmm_part_XXXXXX", base == NULL ? "/tmp" : base);
-        if (spmm_test_env.rank == 0) {
-            assert_non_null(mkdtemp(folder));
-        }
-        MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, spmm_test_env.comm);
-    }
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void write_text(const char *path, const char *text, size_t length)
-{
-    if (spmm_test_env.rank == 0) {
-        FILE *file = fopen(path, "w");
-
-        assert_non_null(file);
-        assert_int_equal(fwrite(text, 1, length, file), length);
-        assert_int_equal(fclose(file), 0);
-    }
-    MPI_Barrier(spmm_test_env.comm);
-}
-
-static void remove_file(const char *path)
-{
-    MPI_Barrier(spmm_test_env.comm);
-    if (spmm_test_env.rank == 0) {
-        (void)unlink(path);
-    }
-}
 
 static spmm_status_t read_parts(const spmm_matrix_t *A, const char *path,
                                 spmm_partition_t *partition)
@@ -71,7 +28,7 @@ static const spmm_test_rule_t five = {"five rows", ROWS, ROWS, full};
 
 static void test_round_trip(void **state)
 {
-    const char *path = in_folder("round.part");
+    const char *path = spmm_temp_write("", 0);
 
     for (const spmm_test_rule_t *rule = spmm_test_rules; rule->name != NULL; rule++) {
         spmm_matrix_t   *A = spmm_test_matrix(rule, SPMM_TEST_FIRST_EMPTY, SPMM_TEST_EVEN);
@@ -91,13 +48,12 @@ static void test_round_trip(void **state)
         spmmi_free(part);
         spmmi_matrix_free(A);
     }
-    remove_file(path);
 }
 
 /* The format itself: one number a line, in row order. */
 static void test_written_text(void **state)
 {
-    const char    *path = in_folder("text.part");
+    const char    *path = spmm_temp_write("", 0);
     spmm_matrix_t *A    = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     int32_t       *part;
     char           text[64];
@@ -115,7 +71,6 @@ static void test_written_text(void **state)
     text[length] = '\0';
     (void)fclose(file);
     assert_string_equal(text, "0\n10\n20\n30\n40\n");
-    remove_file(path);
     spmmi_free(part);
     spmmi_matrix_free(A);
 }
@@ -124,13 +79,11 @@ static void test_lenient(void **state)
 {
     const char *texts[] = {"0\n0\n0\n0\n0", "0\r\n0\r\n0\r\n0\r\n0\r\n", " 0\n0 \n\t0\n0\n0\n\n \n",
                            "0                                 \n0\n0\n0\n0\n"};
-    const char *path    = in_folder("lenient.part");
     spmm_matrix_t   *A  = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
     spmm_partition_t partition;
 
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        write_text(path, texts[t], strlen(texts[t]));
-        spmm_assert_ok(read_parts(A, path, &partition));
+        spmm_assert_ok(read_parts(A, spmm_temp_write(texts[t], strlen(texts[t])), &partition));
         for (int32_t i = 0; i < A->n_rows; i++) {
             assert_int_equal(partition.row_part[i], 0);
         }
@@ -139,7 +92,6 @@ static void test_lenient(void **state)
         }
         spmmi_partition_free(&partition);
     }
-    remove_file(path);
     spmmi_matrix_free(A);
 }
 
@@ -176,16 +128,13 @@ static void test_malformed(void **state)
         {TEXT("0\n0\n70\n99\n0\n"), "was written for 100 parts (line 3 names one too high)"},
         {TEXT("0\n0\n70\n"), "ends after line 3"},
     };
-    const char    *path = in_folder("malformed.part");
-    spmm_matrix_t *A    = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    spmm_matrix_t *A = spmm_test_matrix(&five, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
 
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
-        write_text(path, bad[b].text, bad[b].length);
-        expect_sentence(A, path, bad[b].sentence);
+        expect_sentence(A, spmm_temp_write(bad[b].text, bad[b].length), bad[b].sentence);
     }
-    remove_file(path);
-    expect_sentence(A, in_folder("missing.part"), "No such file");
-    expect_sentence(A, folder, "is a directory");
+    expect_sentence(A, "/nonexistent/missing.part", "No such file");
+    expect_sentence(A, "/tmp", "is a directory");
     spmmi_matrix_free(A);
 }
 
@@ -196,11 +145,10 @@ static void test_gzipped(void **state)
     enum { LINES = 80000 };
     const spmm_test_rule_t rule = {"long", LINES, 1, full};
     spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-    char                  *text = malloc(2 * (size_t)LINES);
+    char                  *text = spmm_test_malloc(2 * (size_t)LINES);
     const int              size = spmm_test_env.size;
     spmm_partition_t       partition;
 
-    assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
         text[2 * i]     = (char)('0' + spmmi_below(spmmi_hash2(9, i, 0), size));
         text[2 * i + 1] = '\n';
@@ -225,21 +173,19 @@ static void test_slow_reader(void **state)
 {
     enum { LINES = 3000000 };
     const spmm_test_rule_t rule = {"long", LINES, 1, full};
-    const char            *path = in_folder("slow.part");
+    const char            *path;
     spmm_matrix_t         *A    = spmm_test_matrix(&rule, SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-    char                  *text = malloc(2 * (size_t)LINES);
+    char                  *text = spmm_test_malloc(2 * (size_t)LINES);
     spmm_partition_t       partition;
 
-    assert_non_null(text);
     for (int64_t i = 0; i < LINES; i++) {
         memcpy(text + 2 * i, "0\n", 2);
     }
-    write_text(path, text, 2 * (size_t)LINES);
+    path                    = spmm_temp_write(text, 2 * (size_t)LINES);
     spmm_test_env.timeout_s = 0.1;
     spmm_assert_ok(read_parts(A, path, &partition));
     spmm_test_env.timeout_s = 0.0;
     spmmi_partition_free(&partition);
-    remove_file(path);
     free(text);
     spmmi_matrix_free(A);
 }
@@ -267,28 +213,17 @@ static void test_unwritable(void **state)
         spmm_assert_ok(spmmi_partition_create(A, "keep", NULL, &keep));
         expect_unwritable(A, keep.row_part, "/dev/full", "No space left");
         assert_true(stat("/dev/full", &facts) == 0 && S_ISCHR(facts.st_mode));
-        expect_unwritable(A, keep.row_part, in_folder("missing/x.part"), "No such file");
-        expect_unwritable(A, keep.row_part, folder, "Is a directory");
+        expect_unwritable(A, keep.row_part, "/nonexistent/x.part", "No such file");
+        expect_unwritable(A, keep.row_part, "/tmp", "Is a directory");
         spmmi_partition_free(&keep);
         spmmi_matrix_free(A);
     }
 }
 
-/* Nothing is left of temporary files: the folder can be removed. */
-static void test_nothing_left(void **state)
-{
-    MPI_Barrier(spmm_test_env.comm);
-    if (spmm_test_env.rank == 0) {
-        assert_int_equal(rmdir(folder), 0);
-    }
-}
-
-const struct CMUnitTest spmm_tests[] = {
-    cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_written_text),
-    cmocka_unit_test(test_lenient),      cmocka_unit_test(test_malformed),
 #ifdef SPMM_HAVE_ZLIB
-    cmocka_unit_test(test_gzipped),
+SPMM_TESTS(test_round_trip, test_written_text, test_lenient, test_malformed, test_gzipped,
+           test_slow_reader, test_unwritable);
+#else
+SPMM_TESTS(test_round_trip, test_written_text, test_lenient, test_malformed, test_slow_reader,
+           test_unwritable);
 #endif
-    cmocka_unit_test(test_slow_reader),  cmocka_unit_test(test_unwritable),
-    cmocka_unit_test(test_nothing_left), {0},
-};

@@ -71,25 +71,17 @@ static void test_rectangular(void **state)
     spmmi_matrix_free(A);
 }
 
-static void note_heavy(void *user, const char *line)
-{
-    bool *seen = user;
-
-    *seen = *seen || strstr(line, "the heaviest row weighs 1.340 of a part") != NULL;
-}
-
 /* A row of 140 of 418 entries is 1.34 of 4 parts: METIS cannot balance that, the log says so. */
 static void test_heavy_row(void **state)
 {
-    spmm_matrix_t *A    = spmm_test_matrix(&spmm_test_rules[9], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
-    bool           seen = false;
+    spmm_matrix_t *A   = spmm_test_matrix(&spmm_test_rules[9], SPMM_TEST_EVEN, SPMM_TEST_EVEN);
+    const char    *log = spmm_test_keep_log(true);
 
     assert_string_equal(spmm_test_rules[9].name, "arrow");
-    spmm_test_env.log      = note_heavy;
-    spmm_test_env.log_user = &seen;
     (void)score_of(A, "metis", "vol", "metis");
-    spmm_test_env.log = NULL;
-    assert_int_equal(seen, spmm_test_env.size == 4 && spmm_test_env.rank == 0);
+    (void)spmm_test_keep_log(false);
+    assert_int_equal(strstr(log, "the heaviest row weighs 1.340 of a part") != NULL,
+                     spmm_test_env.size == 4 && spmm_test_env.rank == 0);
     spmmi_matrix_free(A);
 }
 
@@ -161,13 +153,6 @@ static void test_auto_beyond_metis(void **state)
     spmmi_matrix_free(A);
 }
 
-static void remember_objective(void *user, const char *line)
-{
-    bool *by_cut = user;
-
-    *by_cut = *by_cut || strstr(line, "objective cut") != NULL;
-}
-
 /* 6,240 edges, both directions counted, in two parts: large where more are not small. */
 static void test_large_in_two(void **state)
 {
@@ -176,19 +161,17 @@ static void test_large_in_two(void **state)
     spmm_matrix_t     *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=40,ny=40,shuffle=1", 1);
 
     for (int k = 0; k < 2; k++) {
-        bool by_cut = false, named = false;
+        const bool  cuts = k == 1 && spmm_test_env.size == 2 && spmm_test_env.rank == 0;
+        const char *log  = spmm_test_keep_log(true);
 
         spmmi_metis_small = small[k];
-        spmm_test_env.log = remember_objective;
-
-        spmm_test_env.log_user = &by_cut;
         (void)score_of(A, "metis", NULL, "metis");
-        assert_int_equal(by_cut, k == 1 && spmm_test_env.size == 2 && spmm_test_env.rank == 0);
-        spmm_test_env.log_user = &named;
+        assert_int_equal(strstr(log, "objective cut") != NULL, cuts);
+        (void)spmm_test_keep_log(true);
         (void)score_of(A, "metis", "vol", "metis");
-        assert_false(named);
-        spmm_test_env.log = NULL;
+        assert_null(strstr(log, "objective cut"));
     }
+    (void)spmm_test_keep_log(false);
     spmmi_metis_small = before;
     spmmi_matrix_free(A);
 }
@@ -216,18 +199,11 @@ static void test_auto_takes_block(void **state)
     spmmi_matrix_free(A);
 }
 
-static void remember(void *user, const char *line)
-{
-    (void)snprintf(user, SPMM_ERROR_TEXT, "%s", line);
-}
-
 static void test_auto_says_why(void **state)
 {
-    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=40,ny=40,shuffle=1", 1);
-    char           line[SPMM_ERROR_TEXT] = "";
+    spmm_matrix_t *A   = spmm_test_generate(&spmm_test_env, "stencil5:nx=40,ny=40,shuffle=1", 1);
+    const char    *log = spmm_test_keep_log(true);
 
-    spmm_test_env.log      = remember;
-    spmm_test_env.log_user = line;
 #ifdef SPMM_HAVE_METIS
     (void)score_of(A, "auto", "vol", spmm_test_env.size == 1 ? "block" : "metis");
 #elif defined(SPMM_HAVE_PTSCOTCH)
@@ -235,10 +211,10 @@ static void test_auto_says_why(void **state)
 #else
     (void)score_of(A, "auto", "vol", "block");
 #endif
-    spmm_test_env.log = NULL;
+    (void)spmm_test_keep_log(false);
     if (spmm_test_env.rank == 0 && spmm_test_env.size > 1) {
-        assert_non_null(strstr(line, "partition auto: "));
-        assert_non_null(strstr(line, "block"));
+        assert_non_null(strstr(log, "partition auto: "));
+        assert_non_null(strstr(log, "block"));
     }
     spmmi_matrix_free(A);
 }
@@ -267,7 +243,7 @@ static caller_t new_caller(const spmm_metis_graph_t *graph)
 {
     return (caller_t){.env   = spmm_test_env,
                       .graph = graph,
-                      .part  = malloc((size_t)graph->n_vertices * sizeof(idx_t))};
+                      .part  = spmm_test_malloc((size_t)graph->n_vertices * sizeof(idx_t))};
 }
 
 /* METIS is called by one thread at a time: others change no part, and no handler of a signal is

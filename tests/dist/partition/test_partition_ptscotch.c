@@ -66,14 +66,10 @@ static void check_quality(const char *spec, int64_t most)
     spmmi_matrix_free(A);
 }
 
-static void test_shuffled_grid(void **state)
+static void test_quality(void **state)
 {
     check_quality("stencil9:nx=200,ny=200,shuffle=1", 1300);
-}
-
-static void test_finite_elements(void **state)
-{
-    check_quality("stencil27:nx=24,ny=24,nz=24,shuffle=1", 5200);
+    check_quality("stencil27:nx=24,ny=24,nz=24,shuffle=1", 5200); /* finite elements */
 }
 
 static void test_rectangular(void **state)
@@ -235,22 +231,15 @@ static void test_leaves_the_process_alone(void **state)
     spmmi_matrix_free(A);
 }
 
-static void note(void *user, const char *line)
-{
-    (void)snprintf(user, SPMM_ERROR_TEXT, "%s", line);
-}
-
 /* Fewer than 16 vertices a part: blocks, and the log says so.  (No entries: test_partition.c.) */
 static void test_blocks_instead(void **state)
 {
-    spmm_matrix_t *A = spmm_test_generate(&spmm_test_env, "stencil5:nx=3,ny=2", 1);
-    char           line[SPMM_ERROR_TEXT] = "";
+    spmm_matrix_t *A   = spmm_test_generate(&spmm_test_env, "stencil5:nx=3,ny=2", 1);
+    const char    *log = spmm_test_keep_log(true);
 
-    spmm_test_env.log      = note;
-    spmm_test_env.log_user = line;
     assert_int_equal(score_of(A, "ptscotch", 0.0).halo_total, score_of(A, "block", 0.0).halo_total);
-    spmm_test_env.log = NULL;
-    assert_int_equal(strstr(line, "partition ptscotch: too few vertices") != NULL,
+    (void)spmm_test_keep_log(false);
+    assert_int_equal(strstr(log, "partition ptscotch: too few vertices") != NULL,
                      spmm_test_env.size > 1 && spmm_test_env.rank == 0);
     spmmi_matrix_free(A);
 }
@@ -281,9 +270,8 @@ static void test_missing(void **state)
 #endif
 
 #ifdef SPMM_HAVE_PTSCOTCH
-SPMM_TESTS(test_shuffled_grid, test_finite_elements, test_rectangular, test_isolated_vertices,
-           test_same_seed_same_parts, test_threads, test_leaves_the_process_alone,
-           test_blocks_instead, test_objective);
+SPMM_TESTS(test_quality, test_rectangular, test_isolated_vertices, test_same_seed_same_parts,
+           test_threads, test_leaves_the_process_alone, test_blocks_instead, test_objective);
 #else
 SPMM_TESTS(test_missing);
 #endif

@@ -29,8 +29,7 @@ static spmm_status_t open_all(spmm_device_kind_t device, double timeout_s)
 
 static void close_all(void)
 {
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
 }
 
 static void expect_refusal(const char *transport, const char *sentence)
@@ -84,19 +83,13 @@ static void host_transports_and_timeouts_are_refused(void **state)
 
 static void profiling_says_why_not(void **state)
 {
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan;
-    char               *text;
+    spmm_plan_t *plan;
 
     if (!open_gpus(0.0)) {
         skip();
     }
-    o.graph   = 1;
-    o.profile = 1;
-    spmm_assert_ok(spmm_plan_create(A, COLUMNS, &o, &plan));
-    text = test_context_explain(plan);
-    assert_non_null(strstr(text, "graphs: not captured, since the plan profiles"));
-    free(text);
+    plan = test_context_plan(A, COLUMNS, .graph = 1, .profile = 1);
+    test_context_explains(plan, "graphs: not captured, since the plan profiles");
     spmm_assert_ok(spmm_plan_destroy(&plan));
     close_all();
 }
@@ -111,20 +104,15 @@ typedef struct {
 
 static void open_pair(pair_t *p)
 {
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_layout_info_t  info = {.struct_size = sizeof info};
-    size_t              bytes;
+    size_t bytes;
 
-    o.deterministic = 1; /* equal bits from equal arguments */
-    spmm_assert_ok(spmm_plan_create(A, COLUMNS, &o, &p->without));
-    o.graph = 1;
-    spmm_assert_ok(spmm_plan_create(A, COLUMNS, &o, &p->with));
-    spmm_assert_ok(spmm_plan_get_layout(p->with, SPMM_OPERAND_C, &info));
-    p->rows = info.local_rows;
-    bytes   = (size_t)(p->rows * COLUMNS) * sizeof(double);
+    /* Equal bits from equal arguments. */
+    p->without = test_context_plan(A, COLUMNS, .deterministic = 1);
+    p->with    = test_context_plan(A, COLUMNS, .deterministic = 1, .graph = 1);
+    p->rows    = test_context_layout(p->with, SPMM_OPERAND_C).local_rows;
+    bytes      = (size_t)(p->rows * COLUMNS) * sizeof(double);
     for (int k = 0; k < 2; k++) {
-        p->host[k] = malloc(bytes + 1);
-        assert_non_null(p->host[k]);
+        p->host[k] = spmm_test_malloc(bytes + 1);
     }
     for (int k = 0; k < 2; k++) {
         for (int64_t i = 0; i < p->rows * COLUMNS; i++) {
@@ -141,15 +129,11 @@ static void open_pair(pair_t *p)
 
 static void close_pair(pair_t *p)
 {
-    spmm_assert_ok(spmm_plan_destroy(&p->with));
-    spmm_assert_ok(spmm_plan_destroy(&p->without));
-    for (int k = 0; k < 2; k++) {
-        spmm_assert_ok(spmm_buffer_free(ctx, (void **)&p->B[k]));
-        free(p->host[k]);
-    }
-    for (int k = 0; k < 3; k++) {
-        spmm_assert_ok(spmm_buffer_free(ctx, (void **)&p->C[k]));
-    }
+    test_context_destroy(&p->with, NULL, NULL);
+    test_context_destroy(&p->without, NULL, NULL);
+    test_context_free(ctx, (void **)&p->B[0], (void **)&p->B[1], (void **)&p->C[0],
+                      (void **)&p->C[1], (void **)&p->C[2]);
+    spmm_test_free(p->host[0], p->host[1]);
 }
 
 /* One call of each plan: equal bits, C read too where beta is not 0. */

@@ -3,6 +3,7 @@
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_conversion.c  Column-major B and C with engines that multiply row-major blocks: what
  *  a plan holds, and what is chosen.  Products are those of test_plan.c. */
+#include "device_test.h"
 #include "plan_case.h"
 
 #include "cpu/cpu_kernels.h"
@@ -11,14 +12,8 @@
 /* The plan of @p engine for a diagonal matrix, one row per rank. */
 static spmm_plan_t *diagonal_plan(const char *engine, spmm_layout_t layout, spmm_matrix_t **A)
 {
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan = NULL;
-
-    o.engine = engine;
-    o.layout = layout;
     spmm_assert_ok(test_context_matrix(ctx, 1, spmm_test_env.rank, A));
-    spmm_assert_ok(spmm_plan_create(*A, 5, &o, &plan));
-    return plan;
+    return test_context_plan(*A, 5, .engine = engine, .layout = layout);
 }
 
 /* What a plan with and without the conversion holds, and says: CUDA kernels store C by columns. */
@@ -114,12 +109,7 @@ static double least_time(const spmm_plan_t *plan, const char *name, const double
 /* The choice on a GPU that need not be there, for a block of @p rows x @p rows. */
 static void check_choice(int64_t pairs, int64_t nnz, int32_t rows, const char *name)
 {
-    spmm_device_t           device = {.kind    = SPMM_DEVICE_CUDA,
-                                      .env     = &spmm_test_env,
-                                      .cc      = 90,
-                                      .n_sm    = 132,
-                                      .threads = 1,
-                                      .mem_bw  = 4e12};
+    spmm_device_t           device = device_test_gpu();
     spmm_candidate_t        candidates[16];
     spmm_plan_t             plan      = {.env     = &spmm_test_env,
                                          .device  = &device,
@@ -167,9 +157,9 @@ static void check_store(spmm_type_t type, int64_t rows, int64_t n, double beta)
 {
     const int64_t     ld = rows + 3, size = ld * n;
     const spmm_type_t acc  = spmmi_accum_type(type);
-    void             *src  = calloc((size_t)(rows * n) + 1, sizeof(double));
-    void             *dst  = calloc((size_t)size + 1, sizeof(double));
-    void             *want = calloc((size_t)size + 1, sizeof(double));
+    void             *src  = spmm_test_calloc((size_t)(rows * n) + 1, sizeof(double));
+    void             *dst  = spmm_test_calloc((size_t)size + 1, sizeof(double));
+    void             *want = spmm_test_calloc((size_t)size + 1, sizeof(double));
     spmm_store_args_t args = {src, rows, n, {beta, 0.0}, dst, ld, type, 0};
 
     for (int64_t k = 0; k < rows * n; k++) {

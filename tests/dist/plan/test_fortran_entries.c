@@ -66,11 +66,11 @@ static void check_file(const spmm_plan_t *plan)
     char         path[] = "/tmp/spmm_explain_XXXXXX";
     int          handle = mkstemp(path);
     char        *text   = test_context_explain(plan);
-    char        *found  = calloc(2, strlen(text) + 1);
+    char        *found  = spmm_test_calloc(2, strlen(text) + 1);
     FILE        *in     = fdopen(handle, "r");
     const size_t n      = strlen(text);
 
-    assert_true(handle >= 0 && in != NULL && found != NULL);
+    assert_true(handle >= 0 && in != NULL);
     spmm_assert_ok(spmm_plan_explain_f(plan, path));
     spmm_assert_ok(spmm_plan_explain_f(plan, path));
     assert_int_equal(fread(found, 1, 2 * n + 1, in), 2 * n);

@@ -61,21 +61,19 @@ static double error_of(spmm_type_t type, const void *C)
     return most;
 }
 
-static void check(spmm_type_t type, const spmm_plan_options_t *o, double roundoff)
+static void check(spmm_type_t type, spmm_type_t halo_type, const char *tuning, double roundoff)
 {
-    spmm_plan_stats_t stats = {.struct_size = sizeof stats};
     double            B[EACH * N], C[EACH * N]; /* of either type */
     const size_t      bytes = EACH * N * spmm_type_size(type);
     spmm_matrix_t    *A     = create(type);
+    spmm_plan_t      *plan  = test_context_plan(A, N, .halo_type = halo_type, .tuning = tuning);
+    spmm_plan_stats_t stats = test_context_stats(plan);
     void             *b, *c;
-    spmm_plan_t      *plan;
     double            error;
 
     for (int64_t k = 0; k < (int64_t)EACH * N; k++) {
         spmmi_value_set(type, B, k, b_of(type, spmm_test_env.rank * EACH + k / N, k % N));
     }
-    spmm_assert_ok(spmm_plan_create(A, N, o, &plan));
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
     b = to_device(B, bytes);
     c = to_device(B, bytes);
     spmm_assert_ok(spmm_execute(plan, N, 1.0, b, N, 0.0, c, N, NULL));
@@ -105,17 +103,9 @@ static void test_products(void **state)
     const bool four = spmm_test_env.size == 4;
 
     for (int k = 0; k < 3; k++) {
-        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-
-        o.tuning    = ways[k][0];
-        o.halo_type = SPMM_R_16F;
-        check(SPMM_R_32F, &o, 0x1p-11);
-        o.tuning    = ways[k][four];
-        o.halo_type = SPMM_R_16BF;
-        check(SPMM_R_32F, &o, 0x1p-8);
-        o.tuning    = ways[k][0];
-        o.halo_type = SPMM_R_32F;
-        check(SPMM_R_64F, &o, 0x1p-24);
+        check(SPMM_R_32F, SPMM_R_16F, ways[k][0], 0x1p-11);
+        check(SPMM_R_32F, SPMM_R_16BF, ways[k][four], 0x1p-8);
+        check(SPMM_R_64F, SPMM_R_32F, ways[k][0], 0x1p-24);
     }
 }
 

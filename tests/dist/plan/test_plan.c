@@ -20,11 +20,14 @@ typedef struct {
     int64_t n, planned_n, pad;
 } width_t;
 
-/** Lists that are crossed, each ended by 0; an empty one stands for the default. */
+/** Of A, C and B; AUTO as in the options. */
+typedef spmm_type_t types_t[3];
+
+/** Lists that are crossed, each ended by zeros; without one the default is taken. */
 typedef struct {
     const char    *name;
-    const shape_t *shapes;        /* ended by -1 rows */
-    spmm_type_t    types[11][3];  /* of A, C and B; AUTO as in the options */
+    const shape_t *shapes;
+    types_t        types[11];
     const char    *ops, *layouts; /* letters */
     const char    *partitions[4], *engines[4], *reorders[5];
     way_t          ways[5];
@@ -33,15 +36,24 @@ typedef struct {
     product_t      rest;  /* where alpha is 0, factors are drawn */
 } sweep_t;
 
-static const shape_t square[] = {{61, 61, 5, 17}, {-1, 0, 0, 0}};
+static const shape_t square[] = {{61, 61, 5, 17}, {0}};
 /* Ranks without rows, blocks without entries, more rows than columns and the other way. */
-static const shape_t shapes[] = {{50, 23, 4, -1}, {23, 70, 4, 5},  {2, 2, 1, -1},   {1, 90, 2, -1},
-                                 {90, 1, 2, -1},  {30, 30, 0, -1}, {0, 0, 0, -1},   {0, 12, 0, -1},
-                                 {12, 0, 0, -1},  {64, 64, 40, 0}, {33, 33, 1, -1}, {2, 3, 1, -1},
-                                 {-1, 0, 0, 0}};
-static const shape_t orders[] = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}, {-1, 0, 0, 0}};
-static const shape_t full[]   = {{60, 60, 1, -1}, {90, 90, 90, 0}, {-1, 0, 0, 0}};
-static const shape_t small[]  = {{40, 40, 1, -1}, {-1, 0, 0, 0}};
+static const shape_t shapes[] = {{50, 23, 4, -1},
+                                 {23, 70, 4, 5},
+                                 {2, 2, 1, -1},
+                                 {1, 90, 2, -1},
+                                 {90, 1, 2, -1},
+                                 {30, 30, 0, -1},
+                                 {0, 0, 0, -1},
+                                 {0, 12, 0, -1},
+                                 {12, 0, 0, -1},
+                                 {64, 64, 40, 0},
+                                 {33, 33, 1, -1},
+                                 {2, 3, 1, -1},
+                                 {0}};
+static const shape_t orders[] = {{130, 130, 7, 17}, {70, 41, 6, -1}, {3, 3, 2, -1}, {0}};
+static const shape_t full[]   = {{60, 60, 1, -1}, {90, 90, 90, 0}, {0}};
+static const shape_t small[]  = {{40, 40, 1, -1}, {0}};
 
 #define WAYS                                                                                       \
     {                                                                                              \
@@ -187,28 +199,26 @@ static const sweep_t sweeps[] = {
      .rest    = {.values = VALUES_CANCEL, .o.reproducible = 1}},
 };
 
-/* One of @p count, at least 1, by the digits of *v. */
-static int take(int64_t *v, int count)
+/* Elements of a list of at most so many, by the digits of *v: a number below how many there are. */
+static int take(int64_t *v, const void *list, size_t size, int most)
 {
-    const int one = count < 1 ? 1 : count, k = (int)(*v % one);
+    static const char zeros[sizeof(shape_t)];
+    int               count = 0, k;
 
-    *v /= one;
+    while (count < most && memcmp((const char *)list + (size_t)count * size, zeros, size) != 0) {
+        count++;
+    }
+    count = count > 0 ? count : 1;
+    k     = (int)(*v % count);
+    *v /= count;
     return k;
 }
 
-static const char *take_name(int64_t *v, const char *const *list, int most)
-{
-    int count = 0;
-
-    while (count < most && list[count] != NULL) {
-        count++;
-    }
-    return list[take(v, count)];
-}
+#define TAKE(v, list) (list)[take(v, list, sizeof(list)[0], (int)(sizeof(list) / sizeof(list)[0]))]
 
 static char take_letter(int64_t *v, const char *letters)
 {
-    return letters == NULL ? '\0' : letters[take(v, (int)strlen(letters))];
+    return letters == NULL ? '\0' : letters[take(v, letters, 1, 9)];
 }
 
 static const char *word(const char *name)
@@ -221,45 +231,31 @@ static product_t product_of(const sweep_t *w, int64_t v, const shape_t **shape, 
     static const double betas[] = {0.0, -0.5, 1.0}, alphas[] = {1.5, -1.0};
     static char         tuning[80];
     const int64_t       number = v;
+    const spmm_type_t  *types  = TAKE(&v, w->types);
+    const char          op     = take_letter(&v, w->ops);
     product_t           p      = w->rest;
-    int                 count  = 0, k;
-    char                op;
     const char         *order;
+    way_t               way;
+    width_t             width;
 
-    while (count < 11 && w->types[count][0] != SPMM_TYPE_AUTO) {
-        count++;
-    }
-    k          = take(&v, count);
-    p.type     = w->types[k][0];
-    p.o.c_type = w->types[k][1];
-    p.o.b_type = w->types[k][2];
-    op         = take_letter(&v, w->ops);
+    p.type     = types[0];
+    p.o.c_type = types[1];
+    p.o.b_type = types[2];
     p.o.op     = op == 'T' ? SPMM_OP_T : op == 'H' ? SPMM_OP_H : SPMM_OP_N;
     p.o.layout = take_letter(&v, w->layouts) == 'C' ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-    p.o.engine = take_name(&v, w->engines, 4);
-    order      = take_name(&v, w->reorders, 5);
-    for (count = 0; count < 5 && w->ways[count].schedule != NULL;) {
-        count++;
-    }
-    k = take(&v, count);
+    p.o.engine = TAKE(&v, w->engines);
+    order      = TAKE(&v, w->reorders);
+    way        = TAKE(&v, w->ways);
     (void)snprintf(tuning, sizeof tuning, "order=%s,schedule=%s,chunks=%s", word(order),
-                   word(w->ways[k].schedule), word(w->ways[k].chunks));
-    p.o.tuning = tuning;
-    for (count = 0; count < 5 && w->widths[count].n > 0;) {
-        count++;
-    }
-    k             = take(&v, count);
-    p.n           = w->widths[k].n;
-    p.planned_n   = w->widths[k].planned_n;
-    p.pad         = w->widths[k].pad;
-    p.o.partition = take_name(&v, w->partitions, 4);
-    p.o.partition =
-        p.o.partition != NULL && strcmp(p.o.partition, "keep") == 0 ? NULL : p.o.partition;
-    for (count = 0; w->shapes[count].rows >= 0;) {
-        count++;
-    }
-    *shape = &w->shapes[take(&v, count)];
-    *left  = v;
+                   word(way.schedule), word(way.chunks));
+    p.o.tuning    = tuning;
+    width         = TAKE(&v, w->widths);
+    p.n           = width.n;
+    p.planned_n   = width.planned_n;
+    p.pad         = width.pad;
+    p.o.partition = TAKE(&v, w->partitions);
+    *shape        = &w->shapes[take(&v, w->shapes, sizeof *w->shapes, 99)];
+    *left         = v;
     if (p.alpha == 0.0) {
         const bool turns = spmmi_is_complex(p.type);
 

@@ -41,25 +41,23 @@ static bool forget_peak(void)
 /* @p most: bytes an entry that the plan may hold */
 static void check(const char *pattern, const char *partition, int64_t most)
 {
-    const int64_t       room    = 4 << 20; /* messages of MPI, and what malloc rounds */
-    const int64_t       base    = status_of("VmRSS:");
-    spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_stats_t   stats   = {.struct_size = sizeof stats};
-    spmm_matrix_info_t  info    = {.struct_size = sizeof info};
-    spmm_context_t     *ctx     = NULL;
-    spmm_matrix_t      *A       = NULL;
-    spmm_plan_t        *plan    = NULL;
-    char                spec[128];
-    bool                counts;
+    const int64_t      room = 4 << 20; /* messages of MPI, and what malloc rounds */
+    const int64_t      base = status_of("VmRSS:");
+    spmm_plan_stats_t  stats;
+    spmm_matrix_info_t info = {.struct_size = sizeof info};
+    spmm_context_t    *ctx  = NULL;
+    spmm_matrix_t     *A    = NULL;
+    spmm_plan_t       *plan = NULL;
+    char               spec[128];
+    bool               counts;
 
     (void)snprintf(spec, sizeof spec, pattern, ROWS * spmm_test_env.size);
     test_context_open(&ctx);
     spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_64F, 1, &A));
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
-    counts            = forget_peak();
-    options.partition = partition;
-    spmm_assert_ok(spmm_plan_create(A, 1, &options, &plan));
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    counts = forget_peak();
+    plan   = test_context_plan(A, 1, .partition = partition);
+    stats  = test_context_stats(plan);
     print_message("%s, %s: plan %.1f, peak %.1f bytes an entry\n", spec, partition,
                   (double)stats.host_bytes / (double)info.local_nnz,
                   (double)(status_of("VmHWM:") - base) / (double)info.local_nnz);

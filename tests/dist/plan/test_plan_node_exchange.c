@@ -21,15 +21,6 @@ static void close_nodes(void)
     test_context_destroy(NULL, &A, &ctx);
 }
 
-static spmm_status_t make(const char *exchange, spmm_op_t op, spmm_plan_t **plan)
-{
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-
-    o.tuning = exchange;
-    o.op     = op;
-    return spmm_plan_create(A, 3, &o, plan);
-}
-
 /* Rows needed of other ranks are named alike, whatever way they take. */
 static void check_named(const spmm_plan_t *flat, const spmm_plan_t *node, int64_t count)
 {
@@ -46,14 +37,11 @@ static void check_named(const spmm_plan_t *flat, const spmm_plan_t *node, int64_
  * is traced. */
 static void check_counts(spmm_op_t op)
 {
-    spmm_plan_t      *flat, *node;
-    spmm_plan_stats_t f, n;
-    int64_t           rows[4], sum = 0;
+    spmm_plan_t      *flat = test_context_plan(A, 3, .op = op, .tuning = "exchange=flat");
+    spmm_plan_t      *node = test_context_plan(A, 3, .op = op, .tuning = "exchange=node");
+    spmm_plan_stats_t f = test_context_stats(flat), n = test_context_stats(node);
+    int64_t           rows[4], sum                    = 0;
 
-    spmm_assert_ok(make("exchange=flat", op, &flat));
-    spmm_assert_ok(make("exchange=node", op, &node));
-    f = test_context_stats(flat);
-    n = test_context_stats(node);
     assert_string_equal(f.exchange, "flat");
     assert_string_equal(n.exchange, "node");
     assert_true(n.between.rows < f.between.rows);
@@ -92,7 +80,7 @@ static void test_auto(void **state)
     spmm_plan_t *plan;
 
     open_nodes(2);
-    spmm_assert_ok(make(NULL, SPMM_OP_N, &plan));
+    plan = test_context_plan_of(A, 3, NULL);
     if (spmm_test_env.size == 1) {
         assert_string_equal(test_context_stats(plan).exchange, "flat");
     } else {

@@ -5,95 +5,74 @@
  *  the sentence says. */
 #include "plan_case.h"
 
-static bool is_last(void)
-{
-    return spmm_test_env.rank == spmm_test_env.size - 1;
-}
-
 static const char *const matrix = "rmat:scale=8,degree=9";
 
-/* Of a matrix of that type, where 0 stands for FP64. */
-static const struct {
+/** Of a matrix of that type, where 0 stands for FP64. */
+typedef struct {
     spmm_type_t         type;
     spmm_plan_options_t o;
-    spmm_status_t       status;
     const char         *sentence;
-} refused[] = {
-    {0, {.engine = "no-such-engine"}, SPMM_ERR_ARGUMENT, "no-such-engine"},
-    {0, {.tuning = "order=amd"}, SPMM_ERR_ARGUMENT, "affinity"},
+} refusal_t;
+
+static const refusal_t wrong[] = {
+    {0, {.engine = "no-such-engine"}, "no-such-engine"},
+    {0, {.b_type = SPMM_C_32F}, "64c where A is 64f"},
+    {SPMM_C_64F, {.b_type = SPMM_R_64F}, "must have the type of A"},
+    {0, {.b_type = SPMM_C_64F, .c_type = SPMM_R_64F}, "C must have the type of B"},
+    {SPMM_C_32F, {.compute = SPMM_COMPUTE_64F}, "matrix of type 32c"},
+    {0, {.halo_type = SPMM_R_16F}, "halo_type must be 16f or 16bf where A is in"},
+};
+
+static const refusal_t unsupported[] = {
     {0,
      {.tuning = "exchange=node"},
-     SPMM_ERR_UNSUPPORTED,
      "exchange node needs several nodes, one at least of several ranks"},
-    {0, {.tuning = "exchange=both"}, SPMM_ERR_ARGUMENT, "exchange"},
-    {0, {.b_type = SPMM_C_32F}, SPMM_ERR_ARGUMENT, "64c where A is 64f"},
-    {SPMM_C_64F, {.b_type = SPMM_R_64F}, SPMM_ERR_ARGUMENT, "must have the type of A"},
-    {0,
-     {.b_type = SPMM_C_64F, .c_type = SPMM_R_64F},
-     SPMM_ERR_ARGUMENT,
-     "C must have the type of B"},
-    {0, {.b_type = SPMM_C_64F, .layout = SPMM_LAYOUT_COL}, SPMM_ERR_UNSUPPORTED, "use layout row"},
-    {SPMM_C_64F, {.engine = "hrpb"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32f"},
-    {SPMM_C_32F, {.engine = "dmma"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 64c"},
-    {SPMM_C_64F, {.engine = "bittcf"}, SPMM_ERR_UNSUPPORTED, "needs A, B and C of type 32c"},
-    {SPMM_C_32F, {.engine = "cvse"}, SPMM_ERR_UNSUPPORTED, "of type 16f or 16bf"},
-    {SPMM_C_32F, {.compute = SPMM_COMPUTE_64F}, SPMM_ERR_ARGUMENT, "matrix of type 32c"},
-    {0,
-     {.halo_type = SPMM_R_16F},
-     SPMM_ERR_ARGUMENT,
-     "halo_type must be 16f or 16bf where A is in"},
+    {0, {.b_type = SPMM_C_64F, .layout = SPMM_LAYOUT_COL}, "use layout row"},
+    {SPMM_C_64F, {.engine = "hrpb"}, "needs A, B and C of type 32f"},
+    {SPMM_C_32F, {.engine = "dmma"}, "needs A, B and C of type 64c"},
+    {SPMM_C_64F, {.engine = "bittcf"}, "needs A, B and C of type 32c"},
+    {SPMM_C_32F, {.engine = "cvse"}, "of type 16f or 16bf"},
     {SPMM_R_32F,
      {.halo_type = SPMM_R_16F, .op = SPMM_OP_T},
-     SPMM_ERR_UNSUPPORTED,
      "halo_type rounds rows of B, and op T"},
     {SPMM_R_32F,
      {.halo_type = SPMM_R_16F, .reproducible = 1},
-     SPMM_ERR_UNSUPPORTED,
      "halo_type is not for reproducible plans"},
-    {0,
-     {.reproducible = 1, .tuning = "schedule=overlap"},
-     SPMM_ERR_UNSUPPORTED,
-     "does not sum a row of C at once"},
-    {0, {.reproducible = 1, .engine = "dmma"}, SPMM_ERR_UNSUPPORTED, "sums no row for itself"},
-    {0,
-     {.reproducible = 1, .tuning = "chunks=4"},
-     SPMM_ERR_UNSUPPORTED,
-     "schedule merged does not cut"},
-    {0, {.tuning = "schedule=overlapped"}, SPMM_ERR_ARGUMENT, "schedule"},
-    {0, {.tuning = "chunks=3"}, SPMM_ERR_ARGUMENT, "chunks"},
-    {0,
-     {.tuning = "schedule=merged", .op = SPMM_OP_T},
-     SPMM_ERR_UNSUPPORTED,
-     "schedule merged is for op N"},
+    {0, {.reproducible = 1, .tuning = "schedule=overlap"}, "does not sum a row of C at once"},
+    {0, {.reproducible = 1, .engine = "dmma"}, "sums no row for itself"},
+    {0, {.reproducible = 1, .tuning = "chunks=4"}, "schedule merged does not cut"},
+    {0, {.tuning = "schedule=merged", .op = SPMM_OP_T}, "schedule merged is for op N"},
     {0,
      {.tuning = "schedule=merged", .layout = SPMM_LAYOUT_COL},
-     SPMM_ERR_UNSUPPORTED,
      "schedule merged is for row-major"},
-    {0,
-     {.tuning = "schedule=merged,chunks=2"},
-     SPMM_ERR_UNSUPPORTED,
-     "schedule merged does not cut"},
+    {0, {.tuning = "schedule=merged,chunks=2"}, "schedule merged does not cut"},
 };
+
+static void check_refused(const refusal_t *r, spmm_status_t want)
+{
+    spmm_plan_options_t o       = r->o;
+    spmm_sddmm_plan_t  *sampled = NULL;
+    spmm_plan_t        *plan    = NULL;
+    spmm_matrix_t      *A;
+
+    o.struct_size = sizeof o;
+    spmm_assert_ok(spmm_matrix_generate(ctx, matrix, r->type == 0 ? SPMM_R_64F : r->type, 1, &A));
+    test_context_refused(ctx, spmm_plan_create(A, 4, &o, &plan), want, r->sentence);
+    assert_null(plan);
+    if (spmmi_is_complex(r->type)) {
+        test_context_refused(ctx, spmm_sddmm_plan_create(A, 4, NULL, &sampled),
+                             SPMM_ERR_UNSUPPORTED, "SDDMM is of real matrices");
+    }
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+}
 
 static void test_refused(void **state)
 {
-    for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
-        spmm_plan_options_t o       = refused[k].o;
-        spmm_sddmm_plan_t  *sampled = NULL;
-        spmm_plan_t        *plan    = NULL;
-        spmm_matrix_t      *A;
-
-        o.struct_size = sizeof o;
-        spmm_assert_ok(spmm_matrix_generate(
-            ctx, matrix, refused[k].type == 0 ? SPMM_R_64F : refused[k].type, 1, &A));
-        test_context_refused(ctx, spmm_plan_create(A, 4, &o, &plan), refused[k].status,
-                             refused[k].sentence);
-        assert_null(plan);
-        if (spmmi_is_complex(refused[k].type)) {
-            test_context_refused(ctx, spmm_sddmm_plan_create(A, 4, NULL, &sampled),
-                                 SPMM_ERR_UNSUPPORTED, "SDDMM is of real matrices");
-        }
-        spmm_assert_ok(spmm_matrix_destroy(&A));
+    for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
+        check_refused(&wrong[k], SPMM_ERR_ARGUMENT);
+    }
+    for (size_t k = 0; k < sizeof unsupported / sizeof unsupported[0]; k++) {
+        check_refused(&unsupported[k], SPMM_ERR_UNSUPPORTED);
     }
 }
 
@@ -119,7 +98,7 @@ static void test_unlike(void **state)
         if (unlike[k].o.imbalance != 0.0) { /* which differs a little */
             o.imbalance = nextafter(unlike[k].o.imbalance, 2.0);
         }
-        if (is_last()) {
+        if (spmm_test_is_last()) {
             o = unlike[k].o;
         }
         o.struct_size = sizeof o;
@@ -127,10 +106,10 @@ static void test_unlike(void **state)
                              unlike[k].sentence);
     }
     if (spmm_test_env.size > 1) {
-        test_context_refused(ctx, spmm_plan_create(A, is_last() ? 4 : 5, NULL, &plan),
+        test_context_refused(ctx, spmm_plan_create(A, spmm_test_is_last() ? 4 : 5, NULL, &plan),
                              SPMM_ERR_ARGUMENT, "n = ");
     }
-    test_context_refused(ctx, spmm_plan_create(A, is_last() ? 0 : 4, NULL, &plan),
+    test_context_refused(ctx, spmm_plan_create(A, spmm_test_is_last() ? 0 : 4, NULL, &plan),
                          SPMM_ERR_ARGUMENT, " 0");
     assert_null(plan);
     spmm_assert_ok(spmm_matrix_destroy(&A));
@@ -143,7 +122,7 @@ static void test_agreement(void **state)
     spmm_matrix_t      *A    = NULL;
     spmm_plan_t        *plan = NULL;
 
-    test_context_refused(ctx, test_context_matrix(ctx, 1, is_last() ? 99 : 0, &A),
+    test_context_refused(ctx, test_context_matrix(ctx, 1, spmm_test_is_last() ? 99 : 0, &A),
                          SPMM_ERR_ARGUMENT, "99");
     assert_null(A);
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
@@ -159,8 +138,6 @@ static void test_agreement(void **state)
 /* New values of a reproducible plan of op T, which says what it is. */
 static void test_reproducible(void **state)
 {
-    spmm_plan_options_t o = {
-        .struct_size = sizeof o, .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL, .reproducible = 1};
     spmm_matrix_info_t info = {.struct_size = sizeof info};
     const int64_t     *row_ptr, *col;
     const void        *entries;
@@ -171,7 +148,7 @@ static void test_reproducible(void **state)
     spmm_assert_ok(spmm_matrix_generate(ctx, matrix, SPMM_R_64F, 5, &A));
     spmm_assert_ok(spmm_matrix_get_info(A, &info));
     spmm_assert_ok(spmm_matrix_get_csr(A, &row_ptr, &col, &entries));
-    spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
+    plan   = test_context_plan(A, 4, .op = SPMM_OP_T, .layout = SPMM_LAYOUT_COL, .reproducible = 1);
     values = to_device(entries, (size_t)info.local_nnz * sizeof(double));
     test_context_explains(plan, ": op T, column-major, ");
     test_context_explains(plan, "C from it: reproducible\n");
@@ -206,7 +183,6 @@ static void test_execute_arguments(void **state)
     spmm_assert_ok(spmm_plan_resync(plan)); /* transport nccl asks for it */
     spmm_assert_ok(spmm_execute(plan, 4, 1, B, 4, 0, C, 4, NULL));
     test_context_free(ctx, &B, &C);
-    spmm_assert_ok(spmm_plan_destroy(&plan));
     test_context_destroy(&plan, &A, NULL);
 }
 

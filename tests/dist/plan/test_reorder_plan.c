@@ -5,42 +5,29 @@
  *  they say, and when it pays.  Products are those of test_plan.c. */
 #include <math.h>
 
+#include "device_test.h"
 #include "plan/blocks/order.h"
 #include "plan/plan.h"
 #include "plan_case.h"
 
-static spmm_matrix_t *shuffled_grid(void)
-{
-    spmm_matrix_t *A;
-
-    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=60,ny=50,shuffle=1", SPMM_R_32F, 1, &A));
-    return A;
-}
-
 /* What stats and the explanation say of it. */
 static void test_report(void **state)
 {
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_stats_t   stats = {.struct_size = sizeof stats};
-    spmm_plan_t        *plan;
-    spmm_matrix_t      *A;
+    spmm_plan_t   *plan;
+    spmm_matrix_t *A;
 
-    A        = shuffled_grid();
-    o.tuning = "order=affinity";
-    spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
+    spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=60,ny=50,shuffle=1", SPMM_R_32F, 1, &A));
+    plan = test_context_plan(A, 16, .tuning = "order=affinity");
     assert_true(plan->blocks.diagonal.reordering.after.pairs[0] ==
                 plan->blocks.diagonal.pattern.tc.pairs[0]);
     assert_true((double)plan->blocks.diagonal.reordering.after.pairs[0] <
                 0.8 * (double)plan->blocks.diagonal.reordering.before.pairs[0]);
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_equal(stats.reordering, "affinity");
-    assert_true(stats.reorder_s > 0.0);
+    assert_string_equal(test_context_stats(plan).reordering, "affinity");
+    assert_true(test_context_stats(plan).reorder_s > 0.0);
     test_context_explains(plan, "reordering affinity: MeanNNZTC");
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.tuning = NULL; /* CPUs do not gain */
-    spmm_assert_ok(spmm_plan_create(A, 16, &o, &plan));
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
-    assert_string_equal(stats.reordering, "none");
+    plan = test_context_plan_of(A, 16, NULL); /* CPUs do not gain */
+    assert_string_equal(test_context_stats(plan).reordering, "none");
     assert_null(plan->blocks.diagonal.reordering.method);
     test_context_destroy(&plan, &A, NULL);
 }
@@ -48,7 +35,6 @@ static void test_report(void **state)
 /* On GPUs times decide between the orders, where auto is given products enough to pay in. */
 static void test_measured(void **state)
 {
-    spmm_plan_options_t      o = SPMM_PLAN_OPTIONS_INIT;
     const spmm_reordering_t *r;
     spmm_plan_t             *plan;
     spmm_matrix_t           *A;
@@ -58,9 +44,8 @@ static void test_measured(void **state)
     }
     spmm_assert_ok(
         spmm_matrix_generate(ctx, "stencil9:nx=400,ny=400,shuffle=1", SPMM_R_32F, 1, &A));
-    o.executes = INT64_MAX / 2;
-    spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
-    r = &plan->blocks.diagonal.reordering;
+    plan = test_context_plan(A, 128, .executes = INT64_MAX / 2);
+    r    = &plan->blocks.diagonal.reordering;
     assert_non_null(r->method);
     assert_true(r->own_s > 0.0 && r->other_s > 0.0);
     assert_int_equal(r->applied, r->other_s < r->own_s);
@@ -68,8 +53,7 @@ static void test_measured(void **state)
     assert_true(plan->blocks.diagonal.pattern.tc.pairs[0] == r->after.pairs[0]);
     assert_null(plan->blocks.diagonal.other_order.csr.row_ptr);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.tuning = "measure=no";
-    spmm_assert_ok(spmm_plan_create(A, 128, &o, &plan));
+    plan = test_context_plan(A, 128, .executes = INT64_MAX / 2, .tuning = "measure=no");
     assert_true(plan->blocks.diagonal.reordering.other_s == 0.0);
     test_context_destroy(&plan, &A, NULL);
 }
@@ -77,13 +61,7 @@ static void test_measured(void **state)
 /* The decision of "auto", on a model of a GPU. */
 static void test_gains(void **state)
 {
-    const spmm_device_t  gpu     = {.kind      = SPMM_DEVICE_CUDA,
-                                    .env       = &spmm_test_env,
-                                    .cc        = 90,
-                                    .n_sm      = 132,
-                                    .threads   = 1,
-                                    .mem_bw    = 4.3e12,
-                                    .fp32_peak = 6e13};
+    spmm_device_t        gpu     = device_test_gpu();
     const spmm_problem_t problem = {.ab_type = SPMM_R_32F,
                                     .c_type  = SPMM_R_32F,
                                     .compute = SPMM_COMPUTE_32F_FAST_TF32,
@@ -97,8 +75,9 @@ static void test_gains(void **state)
                                     .used_cols = 1000000};
     spmm_pattern_t       after;
 
-    before.tc = (spmm_tc_facts_t){
-        .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
+    gpu.fp32_peak = 6e13;
+    before.tc     = (spmm_tc_facts_t){
+            .pairs = {40000000, 30000000, 20000000}, .tc_blocks = 5100000, .bricks = 7600000};
     after = spmmi_reordering_bound(&before);
     assert_int_equal(after.tc.pairs[0], 7500000);
     assert_int_equal(after.tc.pairs[1], 3750000);

@@ -9,6 +9,7 @@
  *  SPMM_TEST_CASES plans instead of 40, SPMM_TEST_FIRST the number of the first: what fails names
  *  its number.
  */
+#include "draw.h"
 #include "plan_case.h"
 
 #include <omp.h>
@@ -17,8 +18,7 @@ enum { WIDTHS = 4, MOST_N = 130, MOST_RANKS = 8 };
 
 /** A product, and how the ranks go about it. */
 typedef struct {
-    int64_t   number;
-    uint64_t  drawn; /**< so many draws */
+    draw_t    d;
     shape_t   shape;
     product_t p;
     int64_t   n[WIDTHS];
@@ -30,24 +30,6 @@ typedef struct {
     spmm_env_t      env; /**< what spmm_test_env is to be */
 } group_t;
 
-static uint64_t draw(case_t *c, uint64_t below)
-{
-    return spmmi_hash2((uint64_t)c->number, (int64_t)c->drawn++, 31) % below;
-}
-
-/* One of the names, more often none. */
-#define NAME(c, ...) name_of((c), (const char *const[]){__VA_ARGS__, NULL})
-
-static const char *name_of(case_t *c, const char *const *name)
-{
-    uint64_t count = 0;
-
-    while (name[count] != NULL) {
-        count++;
-    }
-    return draw(c, 3) > 0 ? NULL : name[draw(c, count)];
-}
-
 /* Full rows, of A and of its transpose, have more entries than a run of kernels on CPUs (64), and
  * of every sixth case more than a piece of them (1024), and of GPUs (256). */
 static shape_t draw_shape(case_t *c)
@@ -56,20 +38,20 @@ static shape_t draw_shape(case_t *c)
     static const int     one_in[]    = {2, 4, 12, 60};
     shape_t              s;
 
-    if (draw(c, 6) == 0) {
-        const int which = (int)draw(c, 2);
+    if (draw(&c->d, 6) == 0) {
+        const int64_t which = draw(&c->d, 2);
 
         c->p.dense_col = which == 0 ? 30 : 18;
         return long_ones[which];
     }
-    s.rows = s.cols = draw(c, 3) == 0 ? 1 + (int64_t)draw(c, 40) : 120 + (int64_t)draw(c, 120);
-    if (draw(c, 3) == 0) {
-        s.cols = 1 + (int64_t)draw(c, 240);
+    s.rows = s.cols = draw(&c->d, 3) == 0 ? 1 + draw(&c->d, 40) : 120 + draw(&c->d, 120);
+    if (draw(&c->d, 3) == 0) {
+        s.cols = 1 + draw(&c->d, 240);
     }
-    s.dense_row    = draw(c, 2) == 0 ? -1 : (int64_t)draw(c, (uint64_t)s.rows);
-    c->p.dense_col = draw(c, 2) == 0 ? 0 : 1 + (int64_t)draw(c, (uint64_t)s.cols);
-    c->p.kind      = draw(c, 4) % 3;
-    s.one_in       = one_in[draw(c, 4)];
+    s.dense_row    = draw(&c->d, 2) == 0 ? -1 : draw(&c->d, s.rows);
+    c->p.dense_col = draw(&c->d, 2) == 0 ? 0 : 1 + draw(&c->d, s.cols);
+    c->p.kind      = (unsigned)draw(&c->d, 4) % 3;
+    s.one_in       = one_in[draw(&c->d, 4)];
     return s;
 }
 
@@ -82,38 +64,38 @@ static void draw_types(case_t *c)
         {SPMM_R_16F, SPMM_R_16F, SPMM_R_16F},    {SPMM_R_16F, SPMM_R_32F, SPMM_R_16F},
         {SPMM_R_16BF, SPMM_R_16BF, SPMM_R_16BF}, {SPMM_R_16BF, SPMM_R_32F, SPMM_R_16BF},
         {SPMM_R_64F, SPMM_C_64F, SPMM_C_64F},    {SPMM_R_32F, SPMM_C_32F, SPMM_C_32F}};
-    const spmm_type_t *types = of[c->number % (int64_t)(sizeof of / sizeof of[0])];
+    const spmm_type_t *types = of[c->d.number % (int64_t)(sizeof of / sizeof of[0])];
 
     c->p.type     = types[0];
     c->p.o.c_type = types[1];
     c->p.o.b_type = types[2];
-    c->p.o.op     = (spmm_op_t)draw(c, 3);
-    c->p.o.layout = types[2] == types[0] && draw(c, 2) == 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
+    c->p.o.op     = (spmm_op_t)draw(&c->d, 3);
+    c->p.o.layout = types[2] == types[0] && draw(&c->d, 2) == 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
 }
 
 static case_t draw_case(int64_t number)
 {
     static const double factors[] = {0.7, 1.0, -1.1, 0.3};
-    case_t              c         = {.number = number, .p = {.unchecked = true}};
+    case_t              c         = {.d = {.salt = 31, .number = number}, .p = {.unchecked = true}};
 
     c.shape = draw_shape(&c);
     draw_types(&c);
     c.n[0] = 1;
     for (int w = 1; w < WIDTHS; w++) {
-        c.n[w] = 1 + (int64_t)draw(&c, w == 1 ? 9 : MOST_N);
+        c.n[w] = 1 + draw(&c.d, w == 1 ? 9 : MOST_N);
     }
-    c.p.pad   = (int64_t)draw(&c, 3);
-    c.p.alpha = factors[draw(&c, 4)];
-    c.p.beta  = draw(&c, 3) == 0 ? 0.0 : factors[draw(&c, 4)];
+    c.p.pad   = draw(&c.d, 3);
+    c.p.alpha = factors[draw(&c.d, 4)];
+    c.p.beta  = draw(&c.d, 3) == 0 ? 0.0 : factors[draw(&c.d, 4)];
     if (spmmi_is_complex(c.p.type)) {
-        c.p.alpha += draw(&c, 4) == 0 ? 0.0 : -0.6 * I;
-        c.p.beta += draw(&c, 2) == 0 ? 0.0 : 0.2 * I;
+        c.p.alpha += draw(&c.d, 4) == 0 ? 0.0 : -0.6 * I;
+        c.p.beta += draw(&c.d, 2) == 0 ? 0.0 : 0.2 * I;
     }
-    c.p.o.partition = NAME(&c, "block", "metis", "ptscotch", "auto", "one");
+    c.p.o.partition = draw_name(&c.d, "block", "metis", "ptscotch", "auto", "one");
     c.p.o.transport =
-        spmm_test_on_gpu() ? NAME(&c, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
-    c.p.o.tuning = NAME(&c, "schedule=merged", "order=affinity", "order=sorted",
-                        "schedule=merged,order=affinity", "order=sorted,schedule=merged");
+        spmm_test_on_gpu() ? draw_name(&c.d, "mpi-host", "mpi-device", "nccl", "nccl-push") : NULL;
+    c.p.o.tuning = draw_name(&c.d, "schedule=merged", "order=affinity", "order=sorted",
+                             "schedule=merged,order=affinity", "order=sorted,schedule=merged");
     return c;
 }
 
@@ -219,7 +201,7 @@ static int64_t compare(const case_t *c, const group_t *g, int reproducible, cons
 
         if (count != 0 && reproducible != 0) {
             print_error("case %lld, rank %d of %d, n %lld: %lld elements differ\n",
-                        (long long)c->number, g->env.rank, g->env.size, (long long)got.of[w].n,
+                        (long long)c->d.number, g->env.rank, g->env.size, (long long)got.of[w].n,
                         (long long)count);
         }
         differ += count;

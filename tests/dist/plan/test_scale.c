@@ -30,23 +30,22 @@ static void assert_flow(const spmm_flow_t *a, const spmm_flow_t *b)
 /* A plan of all ranks counts what was predicted for it: flat or node-aware. */
 static void check_plan(const char *spec, const char *partition, int per_node, const char *exchange)
 {
-    spmm_context_t      *ctx     = test_context_on(spmm_test_env.comm, per_node);
-    spmm_plan_options_t  options = SPMM_PLAN_OPTIONS_INIT;
-    spmm_scale_options_t o       = SPMM_SCALE_OPTIONS_INIT;
-    spmm_plan_stats_t    stats   = {.struct_size = sizeof stats};
-    const bool           node    = strcmp(exchange, "node") == 0;
+    spmm_context_t      *ctx = test_context_on(spmm_test_env.comm, per_node);
+    spmm_scale_options_t o   = SPMM_SCALE_OPTIONS_INIT;
+    spmm_plan_stats_t    stats;
+    const bool           node = strcmp(exchange, "node") == 0;
     spmm_scale_info_t    info;
     spmm_matrix_t       *A;
     spmm_plan_t         *plan;
 
     o.ranks          = spmm_test_env.size;
     o.ranks_per_node = per_node;
-    o.partition = options.partition = partition;
-    options.tuning                  = node ? "exchange=node" : "exchange=flat";
-    info                            = count(spec, 24, &o);
+    o.partition      = partition;
+    info             = count(spec, 24, &o);
     spmm_assert_ok(spmm_matrix_generate(ctx, spec, SPMM_R_32F, 5, &A));
-    spmm_assert_ok(spmm_plan_create(A, 24, &options, &plan));
-    spmm_assert_ok(spmm_plan_get_stats(plan, &stats));
+    plan  = test_context_plan(A, 24, .partition = partition,
+                              .tuning = node ? "exchange=node" : "exchange=flat");
+    stats = test_context_stats(plan);
     assert_string_equal(info.partition, partition);
     assert_int_equal(info.nodes, (spmm_test_env.size + per_node - 1) / per_node);
     assert_flow(node ? &info.node_between : &info.flat_between, &stats.between);

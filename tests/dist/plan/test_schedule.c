@@ -90,21 +90,18 @@ static void check_traffic(const spmm_plan_t *plan, spmm_op_t op)
 
 static void test_timeline_transposed(void **state)
 {
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    spmm_span_t         spans[SPMM_MOST_SPANS];
-    const double        ones[2] = {1.0, 1.0}, zeros[2] = {0};
-    int                 count;
-    spmm_matrix_t      *A;
-    spmm_plan_t        *plan;
-    spmm_plan_stats_t   stats;
-    void               *b, *c;
+    spmm_span_t       spans[SPMM_MOST_SPANS];
+    const double      ones[2] = {1.0, 1.0}, zeros[2] = {0};
+    int               count;
+    spmm_matrix_t    *A;
+    spmm_plan_t      *plan;
+    spmm_plan_stats_t stats;
+    void             *b, *c;
 
-    b         = to_device(ones, sizeof ones);
-    c         = to_device(zeros, sizeof zeros);
-    o.op      = SPMM_OP_T;
-    o.profile = 1;
+    b = to_device(ones, sizeof ones);
+    c = to_device(zeros, sizeof zeros);
     spmm_assert_ok(create_ring(&A));
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan = test_context_plan(A, 1, .op = SPMM_OP_T, .profile = 1);
     check_traffic(plan, SPMM_OP_T);
     spmm_assert_ok(spmm_plan_get_timeline(plan, SPMM_MOST_SPANS, spans, &count));
     assert_int_equal(count, 0);
@@ -128,17 +125,14 @@ static void test_rank_alone(void **state)
 
     spmm_assert_ok(create_ring(&A));
     for (int w = 0; w < N_WAYS; w++) {
-        const bool          travels = spmm_test_env.size > 2;
-        char                tuning[40];
-        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-        spmm_plan_t        *plan;
-        spmm_plan_stats_t   stats;
+        const bool        travels = spmm_test_env.size > 2;
+        char              tuning[40];
+        spmm_plan_t      *plan;
+        spmm_plan_stats_t stats;
 
         (void)snprintf(tuning, sizeof tuning, "schedule=%s,chunks=%d", ways[w].schedule,
                        ways[w].chunks);
-        o.tuning  = tuning;
-        o.profile = 1;
-        spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+        plan = test_context_plan(A, 1, .tuning = tuning, .profile = 1);
         product_of_ring(plan);
         stats = test_context_stats(plan);
         assert_string_equal(stats.schedule, travels ? ways[w].schedule : "none");

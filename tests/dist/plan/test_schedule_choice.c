@@ -2,6 +2,7 @@
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
 /** @file test_schedule_choice.c  The choice of a schedule, and what a plan then holds. */
+#include "device_test.h"
 #include "plan_case.h"
 
 #include "plan/plan.h"
@@ -14,11 +15,9 @@ static void test_bytes(void **state)
 
     spmm_assert_ok(spmm_matrix_generate(ctx, "stencil9:nx=20,ny=20", SPMM_R_64F, 1, &A));
     for (int merged = 0; merged < 2; merged++) {
-        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-        spmm_plan_t        *plan;
+        spmm_plan_t *plan =
+            test_context_plan(A, 4, .tuning = merged == 0 ? "schedule=overlap" : "schedule=merged");
 
-        o.tuning = merged == 0 ? "schedule=overlap" : "schedule=merged";
-        spmm_assert_ok(spmm_plan_create(A, 4, &o, &plan));
         assert_null(plan->blocks.diagonal.csr.values);
         assert_null(plan->blocks.off_diagonal.csr.values);
         assert_null(plan->blocks.merged.block.csr.values);
@@ -30,13 +29,9 @@ static void test_bytes(void **state)
         }
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
-    if (spmm_test_env.size > 1) { /* own rows of B beside the ghost rows */
-        spmm_assert_ok(spmm_matrix_destroy(&A));
-        assert_true(rows[1] > rows[0]);
-    } else {
-        spmm_assert_ok(spmm_matrix_destroy(&A));
-        assert_true(rows[1] == rows[0]);
-    }
+    spmm_assert_ok(spmm_matrix_destroy(&A));
+    /* Own rows of B beside the ghost rows. */
+    assert_true(spmm_test_env.size > 1 ? rows[1] > rows[0] : rows[1] == rows[0]);
 }
 
 static int count_of(const char *text, const char *part)
@@ -74,12 +69,7 @@ static int best_on_gpu(int64_t n_halo, int32_t near, int64_t nnz_local, int32_t 
 {
     enum { ROWS = 250000 };
     const spmm_transport_ops_t transport = {.cost = cost_of};
-    spmm_device_t              gpu       = {.kind    = SPMM_DEVICE_CUDA,
-                                            .env     = &spmm_test_env,
-                                            .cc      = 90,
-                                            .n_sm    = 132,
-                                            .threads = 1,
-                                            .mem_bw  = 4e12};
+    spmm_device_t              gpu       = device_test_gpu();
     int64_t                    ptr[]     = {0, n_halo};
     const spmm_halo_t          peers     = {
                      .n_send_peers = 1, .n_recv_peers = 1, .send_ptr = ptr, .recv_ptr = ptr};
@@ -146,12 +136,10 @@ static int candidates_of(const spmm_candidate_t cuts[SPMM_CUTS])
 
 static void check_choice(spmm_matrix_t *A, const spmm_plan_options_t *o, bool measures)
 {
-    spmm_plan_t      *plan;
+    spmm_plan_t      *plan = test_context_plan_of(A, 16, o);
     spmm_plan_stats_t stats;
-    char             *text, line[64];
+    char             *text = test_context_explain(plan), line[64];
 
-    spmm_assert_ok(spmm_plan_create(A, 16, o, &plan));
-    text = test_context_explain(plan);
     assert_null(strstr(text, "(null)"));
     for (int k = 0; k < SPMM_CUTS && spmm_test_env.size > 1; k++) {
         (void)snprintf(line, sizeof line, "\n  chunks %-10d ", 1 << k);

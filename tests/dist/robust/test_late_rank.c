@@ -71,20 +71,17 @@ static void late_rank(spmm_op_t op)
 {
     const spmm_context_options_t options = {
         .struct_size = sizeof options, .device = SPMM_DEVICE_CPU, .timeout_s = 0.4};
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    const size_t        bytes = (size_t)ROWS * COLUMNS * sizeof(double);
-    const bool          late  = spmm_test_env.rank == spmm_test_env.size - 1;
-    const size_t        halo  = bytes * (size_t)(spmm_test_env.size - 1);
-    double             *B = calloc(1, bytes), *C = calloc(1, bytes);
-    unsigned char      *block[BLOCKS];
-    spmm_matrix_t      *A;
-    spmm_plan_t        *plan;
+    const size_t   bytes = (size_t)ROWS * COLUMNS * sizeof(double);
+    const bool     late  = spmm_test_is_last();
+    const size_t   halo  = bytes * (size_t)(spmm_test_env.size - 1);
+    double        *B = spmm_test_calloc(1, bytes), *C = spmm_test_calloc(1, bytes);
+    unsigned char *block[BLOCKS];
+    spmm_matrix_t *A;
+    spmm_plan_t   *plan;
 
-    assert_true(B != NULL && C != NULL);
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
     A    = create_full();
-    o.op = op;
-    spmm_assert_ok(spmm_plan_create(A, COLUMNS, &o, &plan));
+    plan = test_context_plan(A, COLUMNS, .op = op);
     MPI_Barrier(spmm_test_env.comm);
     if (late) {
         run_late(plan, B, C);
@@ -97,18 +94,13 @@ static void late_rank(spmm_op_t op)
     MPI_Barrier(spmm_test_env.comm); /* the late rank's messages go on */
     free_blocks(block, halo);
     MPI_Barrier(spmm_test_env.comm);
-    spmm_assert_ok(spmm_matrix_destroy(&A));
-    spmm_assert_ok(spmm_context_destroy(&ctx));
+    test_context_destroy(NULL, &A, &ctx);
     spmm_test_free(B, C);
 }
 
-static void test_op_n(void **state)
+static void test_products(void **state)
 {
     late_rank(SPMM_OP_N);
-}
-
-static void test_op_t(void **state)
-{
     late_rank(SPMM_OP_T);
 }
 
@@ -122,10 +114,9 @@ enum { MESSAGE = 1 << 20, TAG_ALLTOALL = 11, TAG_PIECE = 21 }; /* tags of comm.c
 /* Rank 1: a message that has begun when its sender goes away for longer than rank 0 waits. */
 static void send_late(spmm_env_t *env, int tag)
 {
-    char       *data = calloc(1, MESSAGE);
+    char       *data = spmm_test_calloc(1, MESSAGE);
     MPI_Request request;
 
-    assert_non_null(data);
     MPI_Isend(data, MESSAGE, MPI_BYTE, 0, tag, env->comm, &request);
     (void)usleep(1000000);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -151,9 +142,6 @@ static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char 
     unsigned char *block[BLOCKS];
     char          *data;
 
-    if (spmm_test_env.size != 2 || FETCHES) {
-        skip();
-    }
     MPI_Comm_dup(spmm_test_env.comm, &env.comm);
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
     if (env.rank == 1) {
@@ -171,13 +159,12 @@ static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char 
     }
 }
 
-static void test_all_to_all(void **state)
+static void test_senders(void **state)
 {
+    if (spmm_test_env.size != 2 || FETCHES) {
+        skip();
+    }
     late_sender(TAG_ALLTOALL, receive_all_to_all, true);
-}
-
-static void test_piece(void **state)
-{
     late_sender(TAG_PIECE, receive_piece, false);
 }
 
@@ -214,7 +201,7 @@ static void test_setup(void **state)
 /* Nobody has a communicator yet on which to ask who is missing. */
 static void test_create(void **state)
 {
-    const bool             is_late = spmm_test_env.rank == spmm_test_env.size - 1;
+    const bool             is_late = spmm_test_is_last();
     spmm_context_options_t options = SPMM_CONTEXT_OPTIONS_INIT;
     spmm_context_t        *made    = NULL;
     MPI_Comm               comm;
@@ -232,4 +219,4 @@ static void test_create(void **state)
     }
 }
 
-SPMM_TESTS(test_op_n, test_op_t, test_all_to_all, test_piece, test_setup, test_create);
+SPMM_TESTS(test_products, test_senders, test_setup, test_create);

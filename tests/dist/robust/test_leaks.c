@@ -128,10 +128,9 @@ static void go(const char *path, int k)
 
 static void test_many_plans(void **state)
 {
-    const char *const text  = getenv("SPMM_TEST_PLANS");
-    const int         plans = text == NULL ? 200 : atoi(text);
-    const char       *path  = walk_binary_csr();
-    open_t            before, after;
+    const int64_t plans = spmm_test_number("SPMM_TEST_PLANS", 200);
+    const char   *path  = walk_binary_csr();
+    open_t        before, after;
 
     for (int k = 0; k < 8; k++) { /* what MPI opens once */
         go(path, k);

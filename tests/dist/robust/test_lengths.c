@@ -51,21 +51,17 @@ static void open_ring(const case_t *c, int64_t most, ring_t *r)
 {
     const spmm_context_options_t options = {
         .struct_size = sizeof options, .device = SPMM_DEVICE_CPU, .timeout_s = c->timeout_s};
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
 
     r->most = most;
-    r->B    = calloc((size_t)(2 * most), sizeof *r->B);
-    assert_non_null(r->B);
-    r->C = r->B + most;
+    r->B    = spmm_test_calloc((size_t)(2 * most), sizeof *r->B);
+    r->C    = r->B + most;
     for (int64_t j = 0; j < most; j++) {
         r->B[j] = b_of(spmm_test_env.rank);
     }
     spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &r->ctx));
     r->A                     = create_ring(r->ctx);
     r->A->env->message_limit = c->message_limit;
-    o.op                     = c->op;
-    o.tuning                 = c->tuning;
-    spmm_assert_ok(spmm_plan_create(r->A, most, &o, &r->plan));
+    r->plan                  = test_context_plan(r->A, most, .op = c->op, .tuning = c->tuning);
 }
 
 static void close_ring(ring_t *r)
@@ -146,15 +142,11 @@ static void multiply_both_ways(int64_t unit, size_t message_limit)
     }
 }
 
-static void test_whole_messages(void **state)
+static void test_messages(void **state)
 {
     multiply_both_ways(1, 0);
     multiply_both_ways(LARGE, 0);
-}
-
-static void test_parts(void **state)
-{
-    multiply_both_ways(1, 24); /* bytes: 3 columns, which divides no n above */
+    multiply_both_ways(1, 24); /* bytes: parts of 3 columns, which divides no n above */
 }
 
 /* A call that all ranks refuse does no harm; one that rank 0 alone refuses does. */
@@ -201,4 +193,4 @@ static void test_chunks(void **state)
     close_ring(&r);
 }
 
-SPMM_TESTS(test_whole_messages, test_parts, test_refused, test_chunks);
+SPMM_TESTS(test_messages, test_refused, test_chunks);

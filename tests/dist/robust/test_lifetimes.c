@@ -79,16 +79,14 @@ static void test_parts_of_the_ranks(void **state)
 /* The last rank owns nothing and has no arrays at all. */
 static void test_ranks_without_anything(void **state)
 {
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    const int           last = spmm_test_env.size - 1;
-    const bool          owns = spmm_test_env.rank != last;
-    spmm_context_t     *ctx  = test_context_on(spmm_test_env.comm, 0);
-    spmm_matrix_t      *A    = create_full(ctx, last, 2.0);
-    spmm_plan_t        *plan;
+    const int       last = spmm_test_env.size - 1;
+    const bool      owns = spmm_test_env.rank != last;
+    spmm_context_t *ctx  = test_context_on(spmm_test_env.comm, 0);
+    spmm_matrix_t  *A    = create_full(ctx, last, 2.0);
+    spmm_plan_t    *plan;
 
     for (int op = SPMM_OP_N; op <= SPMM_OP_T; op++) {
-        o.op = (spmm_op_t)op;
-        spmm_assert_ok(spmm_plan_create(A, 3, &o, &plan));
+        plan = test_context_plan(A, 3, .op = (spmm_op_t)op);
         expect_product(plan, 3, owns, 2.0 * last);
         spmm_assert_ok(spmm_plan_update_values(plan, owns ? (double[16]){0} : NULL, NULL));
         expect_product(plan, 2, owns, 0.0);
@@ -107,16 +105,14 @@ static void test_plans_in_any_order(void **state)
     spmm_context_t  *kept            = ctx;
 
     for (size_t o = 0; o < sizeof orders / sizeof orders[0]; o++) {
-        const int64_t       before  = spmmi_alloc_get_stats().live;
-        spmm_plan_options_t options = SPMM_PLAN_OPTIONS_INIT;
-        spmm_matrix_t      *A = create_full(ctx, -1, 1.0), *same = A;
-        spmm_plan_t        *plan[PLANS];
-        double              values[16];
+        const int64_t  before = spmmi_alloc_get_stats().live;
+        spmm_matrix_t *A = create_full(ctx, -1, 1.0), *same = A;
+        spmm_plan_t   *plan[PLANS];
+        double         values[16];
 
         for (int p = 0; p < PLANS; p++) {
-            options.op     = p % 2 == 0 ? SPMM_OP_N : SPMM_OP_T;
-            options.tuning = p == 2 ? "schedule=merged" : NULL;
-            spmm_assert_ok(spmm_plan_create(A, 1 + p % 3, &options, &plan[p]));
+            plan[p] = test_context_plan(A, 1 + p % 3, .op = p % 2 == 0 ? SPMM_OP_N : SPMM_OP_T,
+                                        .tuning = p == 2 ? "schedule=merged" : NULL);
         }
         for (int gone = 0; gone < PLANS; gone++) {
             for (int k = 0; k < 16; k++) {

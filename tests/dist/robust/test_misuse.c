@@ -2,24 +2,15 @@
 /* test: RANKS 1 2 3 */
 /** @file test_misuse.c  Mistakes of one rank or of one call: all ranks hear of them, the sentence
  *  is that of the last failure, and what a plan says of itself stays true. */
-#include "test_context.h"
+#include "plan_case.h"
 
 #include "plan/plan.h"
 
-static spmm_context_t *ctx;
-static spmm_matrix_t  *A;
-
-static bool is_last(void)
-{
-    return spmm_test_env.rank == spmm_test_env.size - 1;
-}
+static spmm_matrix_t *A;
 
 void spmm_test_set_up(void)
 {
-    const spmm_context_options_t options = {.struct_size = sizeof options,
-                                            .device      = SPMM_DEVICE_CPU};
-
-    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
+    open_context();
 }
 
 void spmm_test_tear_down(void)
@@ -37,12 +28,14 @@ static void test_no_place_for_the_result(void **state)
 {
     spmm_plan_t *plan = NULL;
 
-    expect_refusal(test_context_matrix(ctx, 1, 0, is_last() ? NULL : &A), "A is NULL");
+    expect_refusal(test_context_matrix(ctx, 1, 0, spmm_test_is_last() ? NULL : &A), "A is NULL");
     spmm_assert_ok(test_context_matrix(ctx, 1, 0, &A));
-    expect_refusal(spmm_plan_create(A, 1, NULL, is_last() ? NULL : &plan), "plan is NULL");
+    expect_refusal(spmm_plan_create(A, 1, NULL, spmm_test_is_last() ? NULL : &plan),
+                   "plan is NULL");
     spmm_assert_ok(spmm_plan_create(A, 1, NULL, &plan));
-    expect_refusal(spmm_plan_write_partition(plan, is_last() ? NULL : "/nonexistent/x.part"),
-                   "path is NULL");
+    expect_refusal(
+        spmm_plan_write_partition(plan, spmm_test_is_last() ? NULL : "/nonexistent/x.part"),
+        "path is NULL");
     spmm_assert_ok(spmm_plan_destroy(&plan));
 }
 
@@ -75,21 +68,19 @@ static void test_sentence_is_of_the_last_failure(void **state)
 /* Rank 0 owns column 0, which all others need: with op T they send it their sums. */
 static void test_volumes_of_a_star(void **state)
 {
-    const int64_t       peers = spmm_test_env.size - 1;
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_stats_t   stats;
-    spmm_plan_t        *plan;
+    const int64_t     peers = spmm_test_env.size - 1;
+    spmm_plan_stats_t stats;
+    spmm_plan_t      *plan;
 
     spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan  = test_context_plan(A, 1, .op = SPMM_OP_N);
     stats = test_context_stats(plan);
     assert_int_equal(stats.halo_rows, spmm_test_env.rank == 0 ? 0 : 1);
     assert_int_equal(stats.halo_rows_max, peers > 0 ? 1 : 0);
     assert_int_equal(stats.halo_rows_total, peers);
     assert_int_equal(stats.allgather_rows_total, peers * 3 * spmm_test_env.size);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.op = SPMM_OP_T;
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan  = test_context_plan(A, 1, .op = SPMM_OP_T);
     stats = test_context_stats(plan);
     assert_int_equal(stats.halo_rows, spmm_test_env.rank == 0 ? peers : 0);
     assert_int_equal(stats.halo_rows_max, peers);
@@ -106,17 +97,14 @@ static spmm_status_t refuse(void *format, const spmm_operands_t *x)
 /* Times are those of the last execute: none before the first, none after one that failed. */
 static void test_times_of_failed_execute(void **state)
 {
-    spmm_plan_options_t      o    = SPMM_PLAN_OPTIONS_INIT;
     const double             B[3] = {1, 2, 3};
     double                   C    = 0.0;
     spmm_engine_ops_t        broken;
     const spmm_engine_ops_t *engine;
     spmm_plan_t             *plan;
 
-    o.profile = 1;
-    o.tuning  = "measure=no";
     spmm_assert_ok(test_context_matrix(ctx, 3, 0, &A));
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan = test_context_plan(A, 1, .profile = 1, .tuning = "measure=no");
     assert_true(isnan(test_context_stats(plan).total_s));
     spmm_assert_ok(spmm_execute(plan, 1, 1.0, B, 1, 0.0, &C, 1, NULL));
     assert_true(test_context_stats(plan).total_s >= 0.0);
@@ -162,24 +150,24 @@ static void test_contexts_that_cannot_be(void **state)
     MPI_Comm               half, inter;
 
     expect_no_context(MPI_COMM_NULL, NULL, "pass a communicator");
-    test_context_refused(NULL,
-                         spmm_context_create(spmm_test_env.comm, NULL, is_last() ? NULL : &made),
-                         SPMM_ERR_ARGUMENT, "ctx is NULL");
+    test_context_refused(
+        NULL, spmm_context_create(spmm_test_env.comm, NULL, spmm_test_is_last() ? NULL : &made),
+        SPMM_ERR_ARGUMENT, "ctx is NULL");
     assert_null(made);
     if (spmm_test_env.size == 1) {
         return;
     }
-    o.nccl_ctas = is_last() ? 4 : 8;
+    o.nccl_ctas = spmm_test_is_last() ? 4 : 8;
     expect_no_context(spmm_test_env.comm, &o, "nccl_ctas = 4 and rank 0 nccl_ctas = 8");
     o.nccl_ctas      = 0;
-    o.ranks_per_node = is_last() ? 1 : 2;
+    o.ranks_per_node = spmm_test_is_last() ? 1 : 2;
     expect_no_context(spmm_test_env.comm, &o, "ranks_per_node = 1 and rank 0 ranks_per_node = 2");
     o.ranks_per_node = -1;
     expect_no_context(spmm_test_env.comm, &o, "ranks_per_node is -1, must be >= 0");
     o.ranks_per_node = 0;
-    o.timeout_s      = is_last() ? 1.0 : 0.0;
+    o.timeout_s      = spmm_test_is_last() ? 1.0 : 0.0;
     expect_no_context(spmm_test_env.comm, &o, "timeout_s = 1 and rank 0 timeout_s = 0");
-    o.timeout_s = is_last() ? (double)NAN : 0.0;
+    o.timeout_s = spmm_test_is_last() ? (double)NAN : 0.0;
     expect_no_context(spmm_test_env.comm, &o, "timeout_s is nan, must be >= 0");
     MPI_Comm_split(spmm_test_env.comm, lower, 0, &half);
     MPI_Intercomm_create(half, 0, spmm_test_env.comm, remote, 5, &inter);

@@ -91,8 +91,7 @@ static bool fail_one(const walk_t *walk, const fault_t *fault, int64_t k)
 /* SPMM_TEST_STRIDE lets only every so many-th call fail. */
 static void fail_each(const walk_t *walk)
 {
-    const char   *text   = getenv("SPMM_TEST_STRIDE");
-    const int64_t stride = text == NULL ? 1 : strtol(text, NULL, 10);
+    const int64_t stride = spmm_test_number("SPMM_TEST_STRIDE", 1);
     int64_t       total  = 0;
 
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {

@@ -2,17 +2,13 @@
 /* test: RANKS 1 2 */
 /** @file test_operands.c  Dense operands that no call can take: they are refused, and nothing is
  *  written. */
-#include "test_context.h"
+#include "plan_case.h"
 
-static spmm_context_t *ctx;
-static spmm_matrix_t  *A;
+static spmm_matrix_t *A;
 
 void spmm_test_set_up(void)
 {
-    const spmm_context_options_t options = {.struct_size = sizeof options,
-                                            .device      = SPMM_DEVICE_CPU};
-
-    spmm_assert_ok(spmm_context_create(spmm_test_env.comm, &options, &ctx));
+    open_context();
 }
 
 void spmm_test_tear_down(void)
@@ -22,34 +18,27 @@ void spmm_test_tear_down(void)
 
 static void expect_refusal(spmm_status_t status, const char *sentence)
 {
-    assert_int_equal(status, SPMM_ERR_ARGUMENT);
-    if (strstr(spmm_last_error(ctx), sentence) == NULL) {
-        fail_msg("no '%s' in: %s", sentence, spmm_last_error(ctx));
-    }
+    test_context_refused(ctx, status, SPMM_ERR_ARGUMENT, sentence);
 }
 
 /* Leading dimensions that would overflow where rows are found, as of a variable that was never
  * set. */
 static void test_endless_blocks(void **state)
 {
-    const int64_t       row_ptr[] = {0, 0, 0}, huge = INT64_MAX / 2 + 1;
-    const double        B[4] = {1.0, 1.0};
-    double              C[4] = {NAN, NAN};
-    spmm_plan_options_t o    = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan;
-    spmm_sddmm_plan_t  *sampler;
+    const int64_t      row_ptr[] = {0, 0, 0}, huge = INT64_MAX / 2 + 1;
+    const double       B[4] = {1.0, 1.0};
+    double             C[4] = {NAN, NAN};
+    spmm_plan_t       *plan;
+    spmm_sddmm_plan_t *sampler;
 
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
     for (int columns = 0; columns < 2; columns++) {
-        o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
+        plan = test_context_plan(A, 2, .layout = columns ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW);
         expect_refusal(spmm_execute(plan, 2, 1.0, B, huge, 0.0, C, 2, NULL), "ld of B");
         expect_refusal(spmm_execute(plan, 2, 1.0, B, 2, 0.0, C, huge, NULL), "ld of C");
         spmm_assert_ok(spmm_plan_destroy(&plan));
     }
-    o.layout = SPMM_LAYOUT_ROW;
-    o.b_type = SPMM_C_64F; /* elements of 16 bytes */
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan = test_context_plan(A, 1, .b_type = SPMM_C_64F); /* elements of 16 bytes */
     expect_refusal(spmm_execute(plan, 1, 1.0, B, 1, 0.0, C, huge / 16, NULL), "ld of C");
     spmm_assert_ok(spmm_plan_destroy(&plan));
     spmm_assert_ok(spmm_sddmm_plan_create(A, 1, NULL, &sampler));
@@ -72,26 +61,36 @@ static void expect_overlap(spmm_plan_t *plan, double *all, int64_t b_at, int64_t
                          "C overlaps B");
 }
 
-/* Each rank's A is the identity of 3 rows: B and C are blocks of 3 x 2, in either order. */
-static void test_overlap(void **state)
+enum { ROWS = 3, K = 4, SIZE = ROWS * K };
+
+/* Each rank's A is the identity of 3 rows; @p count numbers in a row for its operands. */
+static void make_identity(double *all, int count)
 {
-    enum { ROWS = 3, LD = 8, APART = 3 * LD };
     const int64_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, first = (int64_t)ROWS * spmm_test_env.rank;
     const int64_t col[ROWS]    = {first, first + 1, first + 2};
     const double  values[ROWS] = {1, 1, 1};
 
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
-    for (int columns = 0; columns < 2; columns++) {
-        const int64_t       wide = columns != 0 ? ROWS : 2; /* elements of a block side by side */
-        double              all[3 * APART];
-        spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-        spmm_plan_t        *plan;
+    for (int k = 0; k < count; k++) {
+        all[k] = k;
+    }
+    if (A == NULL) {
+        spmm_assert_ok(
+            spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
+    }
+}
 
-        for (int k = 0; k < 3 * APART; k++) {
-            all[k] = k;
-        }
-        o.layout = columns != 0 ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW;
-        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
+/* B and C are blocks of 3 x 2, in either order. */
+static void test_overlap(void **state)
+{
+    enum { LD = 8, APART = 3 * LD };
+
+    for (int columns = 0; columns < 2; columns++) {
+        const int64_t wide = columns != 0 ? ROWS : 2; /* elements of a block side by side */
+        double        all[3 * APART];
+        spmm_plan_t  *plan;
+
+        make_identity(all, 3 * APART);
+        plan = test_context_plan(A, 2, .layout = columns ? SPMM_LAYOUT_COL : SPMM_LAYOUT_ROW);
         expect_overlap(plan, all, 0, LD, 0, LD);
         expect_overlap(plan, all, 0, LD, wide - 1, LD);
         expect_overlap(plan, all, wide - 1, LD, 0, LD);
@@ -131,10 +130,9 @@ static void test_overlap_of_one_row(void **state)
 static void test_overlap_of_moves(void **state)
 {
     enum { LD = 7, APART = 2 * LD };
-    const int64_t       row_ptr[] = {0, 0, 0};
-    double              all[3 * APART];
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan;
+    const int64_t row_ptr[] = {0, 0, 0};
+    double        all[3 * APART];
+    spmm_plan_t  *plan;
 
     spmm_assert_ok(spmm_matrix_create_csr(ctx, 2, 2, row_ptr, NULL, NULL, SPMM_R_64F, &A));
     for (int way = 0; way < 4; way++) {
@@ -145,8 +143,7 @@ static void test_overlap_of_moves(void **state)
         for (int k = 0; k < 3 * APART; k++) {
             all[k] = k;
         }
-        o.layout = way < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
-        spmm_assert_ok(spmm_plan_create(A, 2, &o, &plan));
+        plan = test_context_plan(A, 2, .layout = way < 2 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL);
         expect_refusal(move(plan, SPMM_OPERAND_B, 2, all, LD, all, LD, NULL), "dst overlaps src");
         expect_refusal(move(plan, SPMM_OPERAND_C, 2, all, LD, all + 1, LD, NULL),
                        "dst overlaps src");
@@ -166,27 +163,12 @@ static void test_overlap_of_moves(void **state)
     }
 }
 
-enum { ROWS = 3, K = 4, SIZE = ROWS * K };
-
-/* The identity, and three blocks of ROWS x K. */
-static void make_identity(double *block)
-{
-    const int64_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, first = (int64_t)ROWS * spmm_test_env.rank;
-    const int64_t col[ROWS]    = {first, first + 1, first + 2};
-    const double  values[ROWS] = {1, 1, 1};
-
-    for (int k = 0; k < 4 * SIZE; k++) {
-        block[k] = k;
-    }
-    spmm_assert_ok(spmm_matrix_create_csr(ctx, ROWS, ROWS, row_ptr, col, values, SPMM_R_64F, &A));
-}
-
 static void test_overlap_of_sddmm(void **state)
 {
     double             X[4 * SIZE], *Y = X + SIZE, *S = X + 2 * SIZE;
     spmm_sddmm_plan_t *plan;
 
-    make_identity(X);
+    make_identity(X, 4 * SIZE);
     spmm_assert_ok(spmm_sddmm_plan_create(A, K, NULL, &plan));
     expect_refusal(spmm_sddmm(plan, K, 1.0, X, K, Y, K, 0.0, X + SIZE - 1, NULL), "S overlaps X");
     expect_refusal(spmm_sddmm(plan, K, 1.0, X, K, Y, K, 0.0, S - 1, NULL), "S overlaps Y");
@@ -205,7 +187,7 @@ static void test_overlap_of_attention(void **state)
     spmm_attention_options_t o = SPMM_ATTENTION_OPTIONS_INIT;
     spmm_attention_plan_t   *plan;
 
-    make_identity(Q);
+    make_identity(Q, 4 * SIZE);
     o.backward = 1;
     spmm_assert_ok(spmm_attention_plan_create(A, 1, K, &o, &plan));
     expect_refusal(spmm_attention(plan, 1.0, Q, K, KK, K, V, K, O, K, Q, NULL), "lse overlaps Q");
@@ -225,13 +207,12 @@ static void test_overlap_of_attention(void **state)
  * elsewhere, or a GPU does and takes the context with it. */
 static void test_between_elements(void **state)
 {
-    double              B[4 * SIZE], C[SIZE + 1];
-    char               *odd = (char *)C + 4;
-    spmm_plan_options_t o   = SPMM_PLAN_OPTIONS_INIT;
-    spmm_plan_t        *plan;
-    spmm_sddmm_plan_t  *sampler;
+    double             B[4 * SIZE], C[SIZE + 1];
+    char              *odd = (char *)C + 4;
+    spmm_plan_t       *plan;
+    spmm_sddmm_plan_t *sampler;
 
-    make_identity(B);
+    make_identity(B, 4 * SIZE);
     spmm_assert_ok(spmm_plan_create(A, K, NULL, &plan));
     expect_refusal(spmm_execute(plan, K, 1.0, odd, K, 0.0, B, K, NULL), "B begins at");
     expect_refusal(spmm_execute(plan, K, 1.0, B, K, 0.0, odd, K, NULL), "C begins at");
@@ -240,8 +221,7 @@ static void test_between_elements(void **state)
     spmm_assert_ok(spmm_execute(plan, K, 1.0, B, K, 0.0, C, K, NULL));
     assert_memory_equal(B, C, SIZE * sizeof *B);
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.b_type = SPMM_C_64F;
-    spmm_assert_ok(spmm_plan_create(A, K / 2, &o, &plan));
+    plan = test_context_plan(A, K / 2, .b_type = SPMM_C_64F);
     spmm_assert_ok(spmm_execute(plan, K / 2, 1.0, B, K / 2, 0.0, C + 1, K / 2, NULL));
     assert_memory_equal(B, C + 1, SIZE * sizeof *B);
     spmm_assert_ok(spmm_plan_destroy(&plan));

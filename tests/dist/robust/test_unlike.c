@@ -34,14 +34,14 @@ static bool agreed(const walk_t *w, const char *call, spmm_status_t status)
     for (int p = 0; p < spmm_test_env.size; p++) {
         if (all[p] != all[0] && all[p] != SPMM_ERR_COMM && all[0] != SPMM_ERR_COMM && !w->slow) {
             print_error("walk %lld: %s returns %d on rank %d and %d on rank 0: %s\n",
-                        (long long)w->number, call, all[p], p, all[0], spmm_last_error(w->ctx));
+                        (long long)w->d.number, call, all[p], p, all[0], spmm_last_error(w->ctx));
             fail();
         }
     }
     for (int p = 0; p < spmm_test_env.size; p++) {
         if (all[p] != SPMM_OK) {
             if (w->stage == NOWHERE) {
-                print_error("walk %lld: %s: status %d: %s\n", (long long)w->number, call, mine,
+                print_error("walk %lld: %s: status %d: %s\n", (long long)w->d.number, call, mine,
                             spmm_last_error(w->ctx));
             }
             assert_true(w->stage != NOWHERE); /* equal arguments are right here */
@@ -58,7 +58,7 @@ static bool open_walk(walk_t *w)
 
     o.device    = SPMM_DEVICE_CPU;
     o.timeout_s = w->stage == NOWHERE ? 100.0 : 1.0;
-    o.check     = (int)draw(w, 2);
+    o.check     = (int)draw(&w->d, 2);
     differ_context(w, &o);
     status = spmm_context_create(spmm_test_env.comm, &o, differs(w, CONTEXT, 7) ? NULL : &w->ctx);
     return agreed(w, "spmm_context_create", status);
@@ -109,8 +109,8 @@ static bool make_plan(walk_t *w)
 
     o.op           = w->op;
     o.layout       = w->layout;
-    o.partition    = partitions[draw(w, 3)];
-    o.reproducible = draw(w, 4) == 0;
+    o.partition    = partitions[draw(&w->d, 3)];
+    o.reproducible = draw(&w->d, 4) == 0;
     if (w->mine && w->stage == PLAN) {
         differ_plan(w, &n, &o);
     }
@@ -151,7 +151,7 @@ static void check(const walk_t *w, const product_t *p, const double *C)
             reference_add(&r, p->beta * reference_value(p->seed + 1, g, j, SPMM_R_64F));
             if (!reference_near(&r, C[reference_place(w->layout, p->ldc, i, j)], 1e-12, 0.0)) {
                 print_error("walk %lld: OK and a wrong C(%lld, %lld) on rank %d\n",
-                            (long long)w->number, (long long)g, (long long)j, spmm_test_env.rank);
+                            (long long)w->d.number, (long long)g, (long long)j, spmm_test_env.rank);
                 fail();
             }
         }
@@ -162,8 +162,8 @@ static void check(const walk_t *w, const product_t *p, const double *C)
 static void execute(walk_t *w, int e)
 {
     spmm_layout_info_t b = {.struct_size = sizeof b}, c = {.struct_size = sizeof c};
-    const int64_t      n    = 1 + draw(w, w->n);
-    const double       beta = draw(w, 2) == 0 ? 0.0 : -0.5;
+    const int64_t      n    = 1 + draw(&w->d, w->n);
+    const double       beta = draw(&w->d, 2) == 0 ? 0.0 : -0.5;
     const bool         col  = w->layout == SPMM_LAYOUT_COL;
     product_t          p    = {.n = n, .alpha = 1.5, .beta = beta, .seed = 100 + 10 * (uint64_t)e};
     double            *B, *C;

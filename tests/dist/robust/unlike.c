@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unlike.h"
 
-int64_t draw(walk_t *w, int64_t below)
-{
-    return (int64_t)(spmmi_hash2((uint64_t)w->number, (int64_t)w->drawn++, 17) % (uint64_t)below);
-}
-
 bool differs(const walk_t *w, stage_t stage, int which)
 {
     return w->mine && w->stage == stage && w->which == which;
@@ -14,16 +9,16 @@ bool differs(const walk_t *w, stage_t stage, int which)
 walk_t make_walk(int64_t number, bool slow)
 {
     static const int of[STAGES] = {1, 8, 11, 20, 11, 6, 9};
-    walk_t           w          = {.number = number, .seed = 3, .slow = slow};
+    walk_t           w          = {.d = {.salt = 17, .number = number}, .seed = 3, .slow = slow};
 
     w.stage  = (stage_t)(number % STAGES);
-    w.which  = (int)draw(&w, of[w.stage]);
-    w.mine   = draw(&w, spmm_test_env.size) == spmm_test_env.rank;
-    w.rows   = 1 + draw(&w, 30);
-    w.cols   = draw(&w, 2) == 0 ? w.rows : 1 + draw(&w, 30);
-    w.n      = 1 + draw(&w, MOST_N - 1);
-    w.op     = draw(&w, 2) == 0 ? SPMM_OP_N : SPMM_OP_T;
-    w.layout = draw(&w, 2) == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
+    w.which  = (int)draw(&w.d, of[w.stage]);
+    w.mine   = draw(&w.d, spmm_test_env.size) == spmm_test_env.rank;
+    w.rows   = 1 + draw(&w.d, 30);
+    w.cols   = draw(&w.d, 2) == 0 ? w.rows : 1 + draw(&w.d, 30);
+    w.n      = 1 + draw(&w.d, MOST_N - 1);
+    w.op     = draw(&w.d, 2) == 0 ? SPMM_OP_N : SPMM_OP_T;
+    w.layout = draw(&w.d, 2) == 0 ? SPMM_LAYOUT_ROW : SPMM_LAYOUT_COL;
     return w;
 }
 
@@ -67,7 +62,7 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
     static const char *const names[]   = {"no such", "", "block", "mpi-device", "bittcf"};
     static const char *const tunings[] = {"nonsense",   "objective=cut",   "order=sorted", "seed=5",
                                           "measure=no", "schedule=merged", "chunks=2"};
-    const char              *name      = names[w->number / 7 % 5];
+    const char              *name      = names[w->d.number / 7 % 5];
 
     WHERE(0, *n = 0)
     WHERE(1, *n += 1)
@@ -78,11 +73,11 @@ void differ_plan(const walk_t *w, int64_t *n, spmm_plan_options_t *o)
     WHERE(6, o->c_type = SPMM_R_32F)
     WHERE(7, o->b_type = SPMM_C_64F)
     WHERE(8, o->partition = name)
-    WHERE(9, o->tuning = tunings[w->number / 7 % 7])
+    WHERE(9, o->tuning = tunings[w->d.number / 7 % 7])
     WHERE(10, o->imbalance = 1.5)
     WHERE(11, o->engine = name)
     WHERE(12, o->transport = name)
-    WHERE(13, o->executes = w->number % 2 == 0 ? 7 : -7)
+    WHERE(13, o->executes = w->d.number % 2 == 0 ? 7 : -7)
     WHERE(14, o->deterministic = 1)
     WHERE(15, o->exact_nonfinite = 1)
     WHERE(16, o->reproducible = !o->reproducible)

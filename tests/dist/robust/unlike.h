@@ -3,7 +3,7 @@
 #ifndef SPMM_UNLIKE_H
 #define SPMM_UNLIKE_H
 
-#include "test_main.h"
+#include "draw.h"
 
 #include "spmm_dist/spmm_dist.h"
 
@@ -17,8 +17,7 @@ enum { ALPHA = 5, BETA };
 
 /** What all ranks draw alike, and the draws that are left. */
 typedef struct {
-    int64_t       number;
-    uint64_t      drawn;
+    draw_t        d;
     stage_t       stage;
     int           which; /**< of the arguments of that stage */
     bool          mine;  /**< this rank is the one */
@@ -51,8 +50,6 @@ typedef struct {
 
 walk_t make_walk(int64_t number, bool slow);
 
-/** The next draw, below @p below. */
-int64_t draw(walk_t *w, int64_t below);
 /** Is this where the rank differs, and does it by argument @p which? */
 bool differs(const walk_t *w, stage_t stage, int which);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 2 3 4 */
 /* test: RANKS 1 2 4 DEVICE cuda */
-/** @file test_attention.c  New values of a plan on the device, softmax over rows of a mask, and
- *  both behind an SDDMM: sparse attention against FP64. */
+/** @file test_attention.c  Softmax over rows of a mask, and behind an SDDMM as new values of a
+ *  plan: sparse attention against FP64. */
 #include "sddmm_case.h"
 
 enum { Q = 1, K, S, V = 5, P = 6 };
@@ -27,7 +27,7 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
 {
     const size_t bytes = (size_t)(m->rows * n) * spmm_type_size(type);
     void        *B     = device_operand(V, m->first_col, m->cols, n, n, type, 0), *C,
-         *host         = malloc(bytes + 8);
+         *host         = spmm_test_malloc(bytes + 8);
 
     memset(host, 0xff, bytes); /* NaN */
     C = to_device(host, bytes);
@@ -49,79 +49,22 @@ static void check_product_of(const masked_t *m, spmm_plan_t *plan, const double 
     free(host);
 }
 
-/* New values by the plan, other ones by the matrix, the first ones again. */
-static void check_update(const mask_t *shape, spmm_type_t type, const char *engine,
-                         const char *tuning)
-{
-    spmm_plan_options_t o = SPMM_PLAN_OPTIONS_INIT;
-    masked_t            m = make_masked(shape, type);
-    spmm_plan_t        *plan;
-    const size_t        size   = spmm_type_size(type);
-    char               *values = malloc((size_t)(m.nnz + 1) * 2 * sizeof(double)), *device;
-    double             *of     = malloc((size_t)(m.nnz + 1) * 2 * sizeof *of);
-
-    for (int64_t e = 0; e < m.nnz; e++) {
-        for (int k = 0; k < 2; k++) {
-            of[k * m.nnz + e] = operand(P + k, m.row[e], m.col[e], type, 0);
-            spmmi_value_set(type, values, k * m.nnz + e, of[k * m.nnz + e]);
-        }
-    }
-    o.engine = engine;
-    o.tuning = tuning;
-    spmm_assert_ok(spmm_plan_create(m.A, 9, &o, &plan));
-    device = to_device(values, (size_t)(2 * m.nnz) * size);
-    spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
-    check_product_of(&m, plan, of, 9, type, 1.0);
-    spmm_assert_ok(spmm_matrix_update_values(m.A, values + (size_t)m.nnz * size));
-    check_product_of(&m, plan, of + m.nnz, 9, type, 1.0);
-    spmm_assert_ok(spmm_plan_update_values(plan, device, NULL));
-    check_product_of(&m, plan, of, 5, type, 1.0);
-    spmm_assert_ok(spmm_buffer_free(ctx, (void **)&device));
-    spmm_assert_ok(spmm_plan_destroy(&plan));
-    free_masked(&m);
-    spmm_test_free(values, of);
-}
-
-static void test_update(void **state)
-{
-    const mask_t shapes[] = {{61, 70, 1, 200, 17, 0}, {9, 90, 8, 500, 3, 1}, {0, 5, 8, 500, -1, 1}};
-    const spmm_type_t types[]       = {SPMM_R_64F, SPMM_R_32F, SPMM_R_16F, SPMM_R_16BF};
-    const char *const engines[4][4] = {
-        {"dmma", NULL}, {"bittcf", "hrpb", NULL}, {"cvse", NULL}, {"cvse", NULL}};
-    const char *const tunings[] = {"schedule=overlap", "schedule=merged"};
-
-    for (int s = 0; s < 3; s++) {
-        for (int t = 0; t < 4; t++) {
-            for (int k = 0; engines[t][k] != NULL; k++) {
-                check_update(&shapes[s], types[t], engines[t][k], NULL);
-            }
-            for (int k = 0; k < 2; k++) {
-                check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "csr-gpu" : "csr-cpu",
-                             tunings[k]);
-            }
-            check_update(&shapes[s], types[t], spmm_test_on_gpu() ? "cusparse" : NULL, NULL);
-        }
-    }
-}
-
 static void test_update_mistakes(void **state)
 {
-    const mask_t        shape = {40, 40, 1, 300, -1, 0};
-    spmm_plan_options_t o     = SPMM_PLAN_OPTIONS_INIT;
-    masked_t            m;
-    spmm_plan_t        *plan;
-    void               *values;
+    const mask_t shape = {40, 40, 1, 300, -1, 0};
+    masked_t     m;
+    spmm_plan_t *plan;
+    void        *values;
 
     m      = make_masked(&shape, SPMM_R_32F);
     values = device_operand(P, 0, 40, 40, 40, SPMM_R_32F, 0);
     assert_int_equal(spmm_plan_update_values(NULL, values, NULL), SPMM_ERR_ARGUMENT);
-    spmm_assert_ok(spmm_plan_create(m.A, 4, &o, &plan));
+    plan = test_context_plan_of(m.A, 4, NULL);
     if (m.nnz > 0) {
         assert_int_equal(spmm_plan_update_values(plan, NULL, NULL), SPMM_ERR_ARGUMENT);
     }
     spmm_assert_ok(spmm_plan_destroy(&plan));
-    o.partition = "block";
-    spmm_assert_ok(spmm_plan_create(m.A, 4, &o, &plan));
+    plan = test_context_plan(m.A, 4, .partition = "block");
     if (spmm_test_env.size > 2) { /* rank 1 has rows then */
         assert_int_equal(spmm_plan_update_values(plan, values, NULL), SPMM_ERR_UNSUPPORTED);
     }
@@ -133,10 +76,9 @@ static void test_update_mistakes(void **state)
 /* Softmax of the scores @p of by rows, in FP64. */
 static void reference_softmax(const masked_t *m, double scale, const double *of, double *p)
 {
-    double *most = malloc((size_t)(m->rows + 1) * sizeof *most);
-    double *sum  = calloc((size_t)m->rows + 1, sizeof *sum);
+    double *most = spmm_test_malloc((size_t)(m->rows + 1) * sizeof *most);
+    double *sum  = spmm_test_calloc((size_t)m->rows + 1, sizeof *sum);
 
-    assert_true(most != NULL && sum != NULL);
     for (int64_t r = 0; r < m->rows; r++) {
         most[r] = -INFINITY;
     }
@@ -164,8 +106,8 @@ static void check_softmax(const mask_t *shape, spmm_type_t type, spmm_type_t s_t
     masked_t             m     = make_masked(shape, type);
     const size_t         bytes = (size_t)(m.nnz + 1) * sizeof(double);
     const double         scale = 400.0;
-    void                *host  = malloc(bytes), *scores, *p;
-    double              *of = malloc(bytes), *want = malloc(bytes);
+    void                *host  = spmm_test_malloc(bytes), *scores, *p;
+    double              *of = spmm_test_malloc(bytes), *want = spmm_test_malloc(bytes);
     spmm_sddmm_plan_t   *plan;
 
     for (int64_t e = 0; e < m.nnz; e++) {
@@ -223,7 +165,7 @@ static void check_attention(const mask_t *shape, spmm_type_t type, spmm_type_t s
     masked_t             m     = make_masked(shape, type);
     const size_t         bytes = (size_t)(m.nnz + 1) * sizeof(double);
     const double         scale = 1.0 / sqrt((double)HEAD);
-    double              *of = malloc(bytes), *want = malloc(bytes);
+    double              *of = spmm_test_malloc(bytes), *want = spmm_test_malloc(bytes);
     void                *scores, *p;
     void                *q = device_operand(Q, m.first_row, m.rows, HEAD, HEAD, type, 0);
     void                *k = device_operand(K, m.first_col, m.cols, HEAD, HEAD, type, 0);
@@ -315,4 +257,4 @@ static void test_no_memory(void **state)
     free_masked(&m);
 }
 
-PLAN_TESTS(test_update, test_update_mistakes, test_softmax, test_attention, test_no_memory);
+PLAN_TESTS(test_update_mistakes, test_softmax, test_attention, test_no_memory);

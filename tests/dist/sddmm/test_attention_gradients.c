@@ -7,29 +7,32 @@
 #include "api/context.h"
 #include "attention_case.h"
 
-static void run_backward_on(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b,
-                            spmm_stream_t stream)
+static void run_backward_on(const attention_t *a, const case_t *c, spmm_stream_t stream)
 {
-    spmm_assert_ok(spmm_attention_backward(plan, scale_of(c), b->in[Q], b->ld, b->in[K], b->ld,
+    const blocks_t *b = &a->b;
+
+    spmm_assert_ok(spmm_attention_backward(a->plan, scale_of(c), b->in[Q], b->ld, b->in[K], b->ld,
                                            b->in[V], b->ld, b->O, b->in[DO], b->ld, b->lse, b->dQ,
                                            b->dK, b->dV, stream));
 }
 
-static void run_backward(spmm_attention_plan_t *plan, const case_t *c, const blocks_t *b)
+/* Forward, for what backward needs of it, and backward. */
+static void run_both(const attention_t *a, const case_t *c)
 {
-    run_backward_on(plan, c, b, NULL);
+    run_attention(a->plan, c, &a->b);
+    run_backward_on(a, c, NULL);
 }
 
 /* <dO, O> over all ranks. */
-static double loss(spmm_attention_plan_t *plan, const masked_t *m, const case_t *c,
-                   const blocks_t *b)
+static double loss(const attention_t *a, const case_t *c)
 {
-    double *O, *dO, sum = 0.0;
+    const blocks_t *b = &a->b;
+    double         *O, *dO, sum = 0.0;
 
-    run_attention(plan, c, b);
-    O  = fetch(b->O, m->rows * b->ld, c->type);
-    dO = fetch(b->in[DO], m->rows * b->ld, c->type);
-    for (int64_t i = 0; i < m->rows; i++) {
+    run_attention(a->plan, c, b);
+    O  = fetch(b->O, a->m.rows * b->ld, c->type);
+    dO = fetch(b->in[DO], a->m.rows * b->ld, c->type);
+    for (int64_t i = 0; i < a->m.rows; i++) {
         for (int64_t j = 0; j < b->n; j++) {
             sum += O[i * b->ld + j] * dO[i * b->ld + j];
         }
@@ -59,11 +62,11 @@ static void *moved(int which, int64_t first, int64_t rows, const blocks_t *b, do
 }
 
 /* The slope along a direction: by the gradient, and by central differences. */
-static void check_slope(spmm_attention_plan_t *plan, const masked_t *m, const case_t *c,
-                        blocks_t *b, int which, const void *gradient)
+static void check_slope(attention_t *a, const case_t *c, int which, const void *gradient)
 {
-    const int64_t first = which == Q ? m->first_row : m->first_col;
-    const int64_t rows  = which == Q ? m->rows : m->cols;
+    blocks_t     *b     = &a->b;
+    const int64_t first = which == Q ? a->m.first_row : a->m.first_col;
+    const int64_t rows  = which == Q ? a->m.rows : a->m.cols;
     const double  step  = 1e-5;
     double       *g = fetch(gradient, rows * b->ld, SPMM_R_64F), slope[2] = {0.0, 0.0}, value[2];
     void *const   kept = b->in[which];
@@ -80,7 +83,7 @@ static void check_slope(spmm_attention_plan_t *plan, const masked_t *m, const ca
     MPI_Allreduce(MPI_IN_PLACE, slope, 2, MPI_DOUBLE, MPI_SUM, spmm_test_env.comm);
     for (int k = 0; k < 2; k++) {
         b->in[which] = moved(which, first, rows, b, k == 0 ? step : -step);
-        value[k]     = loss(plan, m, c, b);
+        value[k]     = loss(a, c);
         spmm_assert_ok(spmm_buffer_free(ctx, &b->in[which]));
     }
     b->in[which] = kept;
@@ -95,40 +98,35 @@ static void test_gradients(void **state)
     const case_t c       = {SPMM_R_64F, 2, 9, 3, NULL};
 
     for (size_t s = 0; s < sizeof masks / sizeof masks[0]; s++) {
-        masked_t               m    = make_masked(&masks[s], c.type);
-        spmm_attention_plan_t *plan = make_attention(&m, &c, 1);
-        blocks_t               b    = make_blocks(&m, &c);
+        attention_t a = open_attention(&masks[s], &c, 1);
 
-        run_attention(plan, &c, &b);
-        run_backward(plan, &c, &b);
-        check_slope(plan, &m, &c, &b, Q, b.dQ);
-        check_slope(plan, &m, &c, &b, K, b.dK);
-        check_slope(plan, &m, &c, &b, V, b.dV);
-        free_blocks(&b);
-        spmm_assert_ok(spmm_attention_plan_destroy(&plan));
-        free_masked(&m);
+        run_both(&a, &c);
+        check_slope(&a, &c, Q, a.b.dQ);
+        check_slope(&a, &c, K, a.b.dK);
+        check_slope(&a, &c, V, a.b.dV);
+        close_attention(&a);
     }
+}
+
+static void fetch_gradients(const attention_t *a, const case_t *c, double *of[3])
+{
+    of[0] = fetch(a->b.dQ, a->m.rows * a->b.ld, c->type);
+    of[1] = fetch(a->b.dK, a->m.cols * a->b.ld, c->type);
+    of[2] = fetch(a->b.dV, a->m.cols * a->b.ld, c->type);
 }
 
 /* Gradients of Q, K and V, and how many rows they have. */
 static blocks_t gradients_of(const mask_t *shape, const case_t *c, double *of[3], int64_t rows[3])
 {
-    masked_t               m    = make_masked(shape, c->type);
-    spmm_attention_plan_t *plan = make_attention(&m, c, 1);
-    blocks_t               b    = make_blocks(&m, c);
+    attention_t a = open_attention(shape, c, 1);
 
-    run_attention(plan, c, &b);
-    run_backward(plan, c, &b);
-    run_backward(plan, c, &b);
-    rows[0] = m.rows;
-    rows[1] = rows[2] = m.cols;
-    of[0]             = fetch(b.dQ, m.rows * b.ld, c->type);
-    of[1]             = fetch(b.dK, m.cols * b.ld, c->type);
-    of[2]             = fetch(b.dV, m.cols * b.ld, c->type);
-    free_blocks(&b);
-    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
-    free_masked(&m);
-    return b;
+    run_both(&a, c);
+    run_backward_on(&a, c, NULL);
+    rows[0] = a.m.rows;
+    rows[1] = rows[2] = a.m.cols;
+    fetch_gradients(&a, c, of);
+    close_attention(&a);
+    return a.b;
 }
 
 /* Operands are of magnitude 1/4 to 1 in all types, and rounding them moves gradients by as much as
@@ -215,45 +213,34 @@ static void check_spoiled(const masked_t *m, const blocks_t *b, int64_t spoiled,
     }
 }
 
-static void fetch_gradients(const masked_t *m, const case_t *c, const blocks_t *b, double *of[3])
-{
-    of[0] = fetch(b->dQ, m->rows * b->ld, c->type);
-    of[1] = fetch(b->dK, m->cols * b->ld, c->type);
-    of[2] = fetch(b->dV, m->cols * b->ld, c->type);
-}
-
 static void test_special(void **state)
 {
     const mask_t masks[] = {{61, 70, 1, 200, -1, 0}, {9, 90, 8, 500, -1, 1}};
     const case_t cases[] = {{SPMM_R_16F, 1, 64, 8, "windows"}, {SPMM_R_16BF, 1, 40, 0, "windows"}};
 
     for (int k = 0; k < 4; k++) {
-        const case_t          *c       = &cases[k % 2];
-        const int64_t          spoiled = 3;
-        masked_t               m       = make_masked(&masks[k / 2], c->type);
-        spmm_attention_plan_t *plan    = make_attention(&m, c, 1);
-        blocks_t               b       = make_blocks(&m, c);
-        int                   *seen    = calloc((size_t)m.shape.cols, sizeof *seen);
-        double                *clean[3], *got[3];
+        const case_t   *c       = &cases[k % 2];
+        const int64_t   spoiled = 3;
+        attention_t     a       = open_attention(&masks[k / 2], c, 1);
+        const masked_t *m       = &a.m;
+        int            *seen    = spmm_test_calloc((size_t)m->shape.cols, sizeof *seen);
+        double         *clean[3], *got[3];
 
-        for (int64_t e = 0; e < m.nnz; e++) {
-            seen[m.col[e]] |= m.row[e] == spoiled;
+        for (int64_t e = 0; e < m->nnz; e++) {
+            seen[m->col[e]] |= m->row[e] == spoiled;
         }
-        MPI_Allreduce(MPI_IN_PLACE, seen, (int)m.shape.cols, MPI_INT, MPI_MAX, spmm_test_env.comm);
-        run_attention(plan, c, &b);
-        run_backward(plan, c, &b);
-        fetch_gradients(&m, c, &b, clean);
-        spoil(&m, c, &b, DO, spoiled, 7, (double)INFINITY);
-        run_backward(plan, c, &b);
-        fetch_gradients(&m, c, &b, got);
-        check_spoiled(&m, &b, spoiled, seen, clean, got, 8.0 * reference_bound(c->type));
+        MPI_Allreduce(MPI_IN_PLACE, seen, (int)m->shape.cols, MPI_INT, MPI_MAX, spmm_test_env.comm);
+        run_both(&a, c);
+        fetch_gradients(&a, c, clean);
+        spoil(m, c, &a.b, DO, spoiled, 7, (double)INFINITY);
+        run_backward_on(&a, c, NULL);
+        fetch_gradients(&a, c, got);
+        check_spoiled(m, &a.b, spoiled, seen, clean, got, 8.0 * reference_bound(c->type));
         for (int g = 0; g < 3; g++) {
             spmm_test_free(clean[g], got[g]);
         }
         free(seen);
-        free_blocks(&b);
-        spmm_assert_ok(spmm_attention_plan_destroy(&plan));
-        free_masked(&m);
+        close_attention(&a);
     }
 }
 
@@ -261,43 +248,42 @@ static void test_special(void **state)
  * the plan keeps of the first. */
 static void test_streams(void **state)
 {
-    const mask_t           mask   = {40, 300, 8, 300, 3, 1};
-    const case_t           c      = {SPMM_R_32F, 2, 40, 0, NULL};
-    masked_t               m      = make_masked(&mask, c.type);
-    spmm_attention_plan_t *plan   = make_attention(&m, &c, 1);
-    blocks_t               b[2]   = {make_blocks(&m, &c), make_blocks(&m, &c)};
-    const spmm_device_t   *device = &ctx->device;
-    spmm_stream_t          stream[2];
-    double                *want[3], *got[3];
+    const mask_t         mask   = {40, 300, 8, 300, 3, 1};
+    const case_t         c      = {SPMM_R_32F, 2, 40, 0, NULL};
+    attention_t          a[2]   = {open_attention(&mask, &c, 1)};
+    const spmm_device_t *device = &ctx->device;
+    spmm_stream_t        stream[2];
+    double              *want[3], *got[3];
 
+    a[1]   = a[0]; /* but for its own blocks */
+    a[1].b = make_blocks(&a[0].m, &c);
     for (int k = 0; k < 2; k++) {
         spmm_assert_ok(device->ops->stream_create(device, false, &stream[k]));
-        run_attention(plan, &c, &b[k]);
+        run_attention(a[k].plan, &c, &a[k].b);
     }
-    run_backward(plan, &c, &b[0]);
-    fetch_gradients(&m, &c, &b[0], want);
+    run_backward_on(&a[0], &c, NULL);
+    fetch_gradients(&a[0], &c, want);
     for (int round = 0; round < 10; round++) {
         for (int k = 0; k < 2; k++) {
-            run_backward_on(plan, &c, &b[k], stream[k]);
+            run_backward_on(&a[k], &c, stream[k]);
         }
     }
     for (int k = 0; k < 2; k++) {
         spmm_assert_ok(spmm_stream_synchronize(ctx, stream[k]));
-        fetch_gradients(&m, &c, &b[k], got);
+        fetch_gradients(&a[k], &c, got);
         for (int g = 0; g < 3; g++) {
-            const int64_t rows = g == 0 ? m.rows : m.cols;
+            const int64_t rows = g == 0 ? a[k].m.rows : a[k].m.cols, ld = a[k].b.ld;
 
-            for (int64_t at = 0; at < rows * b[k].ld; at++) {
-                assert_true(at % b[k].ld >= b[k].n || want[g][at] == got[g][at]);
+            for (int64_t at = 0; at < rows * ld; at++) {
+                assert_true(at % ld >= a[k].b.n || want[g][at] == got[g][at]);
             }
             free(got[g]);
         }
-        free_blocks(&b[k]);
         device->ops->stream_destroy(device, stream[k]);
     }
     spmm_test_free(want[0], want[1], want[2]);
-    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
-    free_masked(&m);
+    free_blocks(&a[1].b);
+    close_attention(&a[0]);
 }
 
 PLAN_TESTS(test_gradients, test_gradient_types, test_wide, test_special, test_streams);

@@ -56,17 +56,18 @@ static void check_row(const masked_t *m, const case_t *c, int64_t r, int64_t h,
 }
 
 /* Every row number @p step. */
-static void check_forward(const masked_t *m, const case_t *c, int64_t step)
+static void check_forward(const mask_t *shape, const case_t *c, int64_t step)
 {
-    spmm_attention_plan_t *plan   = make_attention(m, c, 0);
-    blocks_t               b      = make_blocks(m, c);
-    int64_t               *number = spmm_test_malloc((size_t)(m->nnz + 1) * sizeof *number);
-    spmm_alloc_stats_t     before;
-    double                *O, *lse;
+    attention_t        a      = open_attention(shape, c, 0);
+    const masked_t    *m      = &a.m;
+    const blocks_t     b      = a.b;
+    int64_t           *number = spmm_test_malloc((size_t)(m->nnz + 1) * sizeof *number);
+    spmm_alloc_stats_t before;
+    double            *O, *lse;
 
-    run_attention(plan, c, &b);
+    run_attention(a.plan, c, &b);
     before = spmmi_alloc_get_stats();
-    run_attention(plan, c, &b);
+    run_attention(a.plan, c, &b);
     assert_true(spmmi_alloc_get_stats().calls == before.calls);
     O   = fetch(b.O, m->rows * b.ld, c->type);
     lse = fetch(b.lse, m->rows * c->heads, sum_type(c->type));
@@ -86,9 +87,7 @@ static void check_forward(const masked_t *m, const case_t *c, int64_t step)
         }
     }
     spmm_test_free(O, lse, number);
-    free_blocks(&b);
-    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
-    assert_null(plan);
+    close_attention(&a);
 }
 
 /* Full rows, empty ones, one entry in a row, vectors of blocks, no entry at all, and ranks without
@@ -100,21 +99,18 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 /* @p count cases on as many of the shapes. */
 static void each(int n_shapes, const case_t *cases, size_t count,
-                 void (*check)(const masked_t *m, const case_t *c))
+                 void (*check)(const mask_t *shape, const case_t *c))
 {
     for (int s = 0; s < n_shapes; s++) {
         for (size_t k = 0; k < count; k++) {
-            masked_t m = make_masked(&shapes[s], cases[k].type);
-
-            check(&m, &cases[k]);
-            free_masked(&m);
+            check(&shapes[s], &cases[k]);
         }
     }
 }
 
-static void check_all_rows(const masked_t *m, const case_t *c)
+static void check_all_rows(const mask_t *shape, const case_t *c)
 {
-    check_forward(m, c, 1);
+    check_forward(shape, c, 1);
 }
 
 static void test_rows(void **state)
@@ -150,27 +146,25 @@ static void test_wide(void **state)
         skip(); /* on CPUs kernels do not depend on it */
     }
     for (int k = 0; k < 2; k++) {
-        masked_t m = make_masked(&masks[k], cases[k].type);
-
-        check_forward(&m, &cases[k], 89);
-        free_masked(&m);
+        check_forward(&masks[k], &cases[k], 89);
     }
 }
 
 /* V with an Inf and a NaN: what rows without these columns become is as without. */
-static void check_special(const masked_t *m, const case_t *c)
+static void check_special(const mask_t *shape, const case_t *c)
 {
-    const int64_t          inf_col = 5, nan_col = 11, j = c->k - 1;
-    spmm_attention_plan_t *plan = make_attention(m, c, 0);
-    blocks_t               b    = make_blocks(m, c);
-    int                   *has  = calloc((size_t)m->rows + 1, sizeof *has);
-    double                *O, *clean;
+    const int64_t   inf_col = 5, nan_col = 11, j = c->k - 1;
+    attention_t     a   = open_attention(shape, c, 0);
+    const masked_t *m   = &a.m;
+    const blocks_t  b   = a.b;
+    int            *has = spmm_test_calloc((size_t)m->rows + 1, sizeof *has);
+    double         *O, *clean;
 
-    run_attention(plan, c, &b);
+    run_attention(a.plan, c, &b);
     clean = fetch(b.O, m->rows * b.ld, c->type);
     spoil(m, c, &b, V, inf_col, j, (double)INFINITY);
     spoil(m, c, &b, V, nan_col, j, (double)NAN);
-    run_attention(plan, c, &b);
+    run_attention(a.plan, c, &b);
     O = fetch(b.O, m->rows * b.ld, c->type);
     for (int64_t e = 0; e < m->nnz; e++) {
         has[m->row[e] - m->first_row] |= m->col[e] == inf_col || m->col[e] == nan_col;
@@ -185,8 +179,7 @@ static void check_special(const masked_t *m, const case_t *c)
         }
     }
     spmm_test_free(O, clean, has);
-    free_blocks(&b);
-    spmm_assert_ok(spmm_attention_plan_destroy(&plan));
+    close_attention(&a);
 }
 
 static void test_special(void **state)

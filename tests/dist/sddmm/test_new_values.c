@@ -79,12 +79,10 @@ static spmm_status_t noted_refill(void *format, const void *values)
 /* On the CPU nothing is ever on its way, so what is asked of the device is looked at. */
 static void test_host_waits_for_values(void **state)
 {
-    const double        values[] = {2.0, 3.0};
-    spmm_plan_options_t o        = SPMM_PLAN_OPTIONS_INIT;
-    void               *device;
+    const double values[] = {2.0, 3.0};
+    void        *device;
 
-    o.tuning = "measure=no";
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan                         = test_context_plan(A, 1, .tuning = "measure=no");
     device                       = to_device(values, sizeof values);
     real_device                  = ctx->device.ops;
     real_engine                  = plan->blocks.diagonal.engine;
@@ -113,15 +111,12 @@ static void test_host_waits_for_values(void **state)
 static void test_later_values_win(void **state)
 {
     const double         first[] = {2.0, 2.0}, later[] = {5.0, 5.0}, one = 1.0;
-    spmm_plan_options_t  o = SPMM_PLAN_OPTIONS_INIT;
-    const spmm_device_t *on;
+    const spmm_device_t *on = &ctx->device;
     spmm_stream_t        stream, other;
     void                *values, *B, *C;
     double               got = 0.0;
 
-    on       = &ctx->device;
-    o.engine = on->kind == SPMM_DEVICE_CPU ? "csr-cpu" : "csr-gpu";
-    spmm_assert_ok(spmm_plan_create(A, 1, &o, &plan));
+    plan   = test_context_plan(A, 1, .engine = spmm_test_on_gpu() ? "csr-gpu" : "csr-cpu");
     values = to_device(first, sizeof first);
     B      = to_device(&one, sizeof one);
     C      = to_device(&one, sizeof one);

@@ -88,7 +88,8 @@ enum { ROWS = 40, COLS = 90, EVERY = 3, FULL = COLS / EVERY };
 static void check_rectangles(const spmm_csr_t *block, const int64_t *place,
                              const spmm_sddmm_rectangle_list_t *list)
 {
-    int32_t *seen = calloc((size_t)spmmi_csr_nnz(block), sizeof *seen), last = SPMM_SDDMM_REACH;
+    int32_t *seen = spmm_test_calloc((size_t)spmmi_csr_nnz(block), sizeof *seen),
+            last  = SPMM_SDDMM_REACH;
 
     for (int r = 0; r < list->n_rectangles; r++) {
         const int32_t *range = list->range + 4 * r;
@@ -132,7 +133,8 @@ static void check_batches_of(const spmm_csr_t *block, const int64_t *place,
                              const spmm_sddmm_rectangle_list_t *list)
 {
     enum { SIZE = SPMM_SDDMM_BATCH, N = SPMM_SDDMM_BATCH_ROWS };
-    int32_t *seen = calloc((size_t)spmmi_csr_nnz(block), sizeof *seen), last = SPMM_SDDMM_HELD;
+    int32_t *seen = spmm_test_calloc((size_t)spmmi_csr_nnz(block), sizeof *seen),
+            last  = SPMM_SDDMM_HELD;
 
     for (int r = 0; r < list->n_rectangles; r++) {
         const int32_t *range = list->range + 4 * r;

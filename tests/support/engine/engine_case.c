@@ -3,6 +3,7 @@
 
 #include <float.h>
 
+#include "format_case.h"
 #include "reference.h"
 #include "spmm_dist/context.h"
 
@@ -47,12 +48,7 @@ void make_block(int32_t n_rows, int32_t n_cols, pattern_kind_t kind, spmm_type_t
     }
     block->c_rows = n_rows;
     if (mapped) {
-        block->row_map = spmmi_alloc(n_rows, sizeof(int32_t));
-        assert_non_null(block->row_map);
-        block->c_rows = 2 * n_rows + 1;
-        for (int32_t i = 0; i < n_rows; i++) {
-            block->row_map[i] = 2 * i + i % 2;
-        }
+        format_case_map(block);
     }
 }
 
@@ -84,9 +80,9 @@ void make_product(product_t *p, int64_t n, int64_t extra)
     p->ldc    = (c_cols ? c_rows : n) + extra + p->more_c;
     p->b_size = b_cols ? span(n, p->ldb, b_rows) : span(b_rows, p->ldb, n);
     p->c_size = c_cols ? span(n, p->ldc, c_rows) : span(c_rows, p->ldc, n);
-    p->B      = device_test_host((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
-    p->C      = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
-    p->got    = device_test_host((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    p->B      = spmm_test_malloc((size_t)p->b_size * spmm_type_size(p->problem.ab_type));
+    p->C      = spmm_test_malloc((size_t)p->c_size * spmm_type_size(p->problem.c_type));
+    p->got    = spmm_test_malloc((size_t)p->c_size * spmm_type_size(p->problem.c_type));
     draw(p->problem.ab_type, p->B, p->b_size, 3, n);
     /* beta == 0 must not read C: a NaN would show. */
     draw(p->problem.c_type, p->C, p->c_size, p->beta == 0.0 ? 0 : 4, n);
@@ -152,7 +148,7 @@ static double error_of(const product_t *p, double got, double want, double magni
 static double *decode_b(const product_t *p)
 {
     const int64_t parts = spmmi_type_parts(p->problem.ab_type) * p->b_size;
-    double       *B     = device_test_host((size_t)parts * sizeof *B);
+    double       *B     = spmm_test_malloc((size_t)parts * sizeof *B);
 
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < parts; k++) {

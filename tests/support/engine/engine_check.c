@@ -100,7 +100,7 @@ void check_same_bits(const spmm_engine_ops_t *engine, const spmm_device_t *devic
                      int runs)
 {
     const size_t bytes = (size_t)p->c_size * spmm_type_size(p->problem.c_type);
-    void        *first = device_test_host(bytes);
+    void        *first = spmm_test_malloc(bytes);
 
     for (int build = 0; build < 3; build++) {
         void *format;

@@ -37,6 +37,15 @@ static void set_value(spmm_csr_t *block, int64_t k, uint64_t seed, int32_t i, in
                                 : spmmi_random_value(seed + 2, i, j));
 }
 
+void format_case_map(spmm_csr_t *block)
+{
+    block->c_rows = 2 * block->n_rows + 1;
+    assert_non_null(SPMM_NEW(block->row_map, block->n_rows));
+    for (int32_t i = 0; i < block->n_rows; i++) {
+        block->row_map[i] = 2 * i + i % 2;
+    }
+}
+
 void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
                         bool mapped, uint64_t seed, spmm_csr_t *block)
 {
@@ -59,11 +68,7 @@ void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_typ
         block->row_ptr[i + 1] = nnz;
     }
     if (mapped) {
-        block->c_rows = 2 * n_rows + 1;
-        assert_non_null(SPMM_NEW(block->row_map, n_rows));
-        for (int32_t i = 0; i < n_rows; i++) {
-            block->row_map[i] = 2 * i + i % 2;
-        }
+        format_case_map(block);
     }
 }
 

@@ -14,6 +14,8 @@ enum { FORMAT_CASE_COLS = 256 }; /**< most columns of a block whose columns are 
  *  @param[in] mapped  into every other row of C */
 void format_case_random(int32_t n_rows, int32_t n_cols, double density, spmm_type_t type,
                         bool mapped, uint64_t seed, spmm_csr_t *block);
+/** Let it go into every other row of C. */
+void format_case_map(spmm_csr_t *block);
 /** All of a matrix: of a file when @p spec has a '/', of a generator when it has a ':', else of a
  *  file of tests/data. */
 void format_case_matrix(const char *spec, spmm_type_t type, spmm_csr_t *block);

@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_case.h"
 
-#include <stdatomic.h>
-#include <time.h>
-
-#include "gpu_test.h"
+#include "gpu_gate.h"
 
 #include "spmm_dist/context.h"
 
 bool gpu_case_small(void)
 {
     return getenv("SPMM_TEST_SMALL") != NULL;
-}
-
-/* Holds a stream until the test lets go, or gives up. */
-static atomic_int gate; /* 0 closed, 1 open, 2 given up */
-
-static void CUDART_CB hold(void *unused)
-{
-    const struct timespec nap = {.tv_nsec = 1000000};
-
-    for (int k = 0; k < 20000 && atomic_load(&gate) == 0; k++) {
-        (void)nanosleep(&nap, NULL);
-    }
-    if (atomic_load(&gate) == 0) {
-        atomic_store(&gate, 2);
-    }
 }
 
 /* Fewer columns than x has, then x. */
@@ -60,12 +42,11 @@ void check_asynchronous(const spmm_engine_ops_t *engine, const spmm_device_t *de
     if (prepared) {
         prepare(engine, device, format, &x);
     }
-    atomic_store(&gate, 0);
-    assert_int_equal(cudaLaunchHostFunc((cudaStream_t)stream, hold, NULL), cudaSuccess);
+    gpu_gate_close((cudaStream_t)stream);
     spmm_assert_ok(engine->execute(format, &x));
     spmm_assert_ok(engine->execute(format, &x));
-    assert_int_equal(atomic_load(&gate), 0);
-    atomic_store(&gate, 1);
+    assert_int_equal(cudaStreamQuery((cudaStream_t)stream), cudaErrorNotReady);
+    gpu_gate_open();
     spmm_assert_ok(device->ops->stream_sync(device, stream));
     spmm_assert_ok(device->ops->fetch(device, p.got, C, (size_t)p.c_size * elem));
     check_product(&p);
@@ -122,8 +103,8 @@ static void run_far(const spmm_engine_ops_t *engine, const spmm_device_t *device
     }
     block.n_cols *= (int32_t)b.step;
     block.c_rows  = block.n_rows * (int32_t)c.step;
-    block.col_idx = device_test_host((size_t)spmmi_csr_nnz(&block) * sizeof *block.col_idx);
-    block.row_map = device_test_host((size_t)block.n_rows * sizeof *block.row_map);
+    block.col_idx = spmm_test_malloc((size_t)spmmi_csr_nnz(&block) * sizeof *block.col_idx);
+    block.row_map = spmm_test_malloc((size_t)block.n_rows * sizeof *block.row_map);
     for (int64_t k = 0; k < spmmi_csr_nnz(&block); k++) {
         block.col_idx[k] = p->block->col_idx[k] * (int32_t)b.step;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file gpu_gate.h  Streams that wait until a test lets them go on. */
+/** @file gpu_gate.h  Contexts on GPUs, and streams that wait until a test lets them go on. */
 #ifndef SPMM_GPU_GATE_H
 #define SPMM_GPU_GATE_H
 
@@ -8,6 +8,19 @@
 #include <time.h>
 
 #include "gpu_test.h"
+#include "test_context.h"
+
+/** A context of all ranks; where no GPU is visible the program ends as skipped. */
+static inline spmm_context_t *gpu_context(void)
+{
+    spmm_context_t *ctx;
+    spmm_device_t   device;
+
+    gpu_test_open(&device);
+    spmmi_device_close(&device);
+    spmm_assert_ok(spmm_context_create(MPI_COMM_WORLD, NULL, &ctx));
+    return ctx;
+}
 
 static atomic_int gpu_gate_is_open;
 

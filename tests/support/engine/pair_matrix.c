@@ -32,12 +32,11 @@ static int64_t put_row(int64_t rows, int64_t i, bool full, int64_t at, int64_t *
 spmm_matrix_t *pair_matrix_full(spmm_context_t *ctx, int64_t rows, int64_t full)
 {
     const int64_t  room    = 2 * rows + full * rows;
-    int64_t       *row_ptr = calloc((size_t)rows + 1, sizeof *row_ptr);
-    int64_t       *col     = malloc((size_t)room * sizeof *col);
-    float         *value   = malloc((size_t)room * sizeof *value);
+    int64_t       *row_ptr = spmm_test_calloc((size_t)rows + 1, sizeof *row_ptr);
+    int64_t       *col     = spmm_test_malloc((size_t)room * sizeof *col);
+    float         *value   = spmm_test_malloc((size_t)room * sizeof *value);
     spmm_matrix_t *A;
 
-    assert_true(row_ptr != NULL && col != NULL && value != NULL);
     for (int64_t i = 0; i < rows; i++) {
         row_ptr[i + 1] = put_row(rows, i, i < full, row_ptr[i], col, value);
     }
