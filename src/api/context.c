@@ -188,6 +188,9 @@ static void close_context(spmm_context_t *ctx)
     }
     spmmi_free(ctx->env.hosts);
     spmmi_nodes_free(&ctx->env.nodes);
+    if (ctx->env.lost) {
+        spmmi_alloc_keep(ctx, sizeof *ctx);
+    }
     spmmi_free(ctx);
 }
 

@@ -177,7 +177,6 @@ static spmm_status_t fail_lost(spmm_env_t *env)
                       "ranks did not come to an earlier call of this context: destroy it");
 }
 
-/* A barrier has no memory that MPI could write later. */
 static spmm_status_t meet_within(spmm_env_t *env, double most)
 {
     MPI_Request request;
@@ -237,25 +236,25 @@ static int begin(MPI_Comm comm, const collective_t *c, const void *from, void *t
     return MPI_ERR_OTHER;
 }
 
-/* With a timeout on memory of its own, which MPI may come back to after the rank has given up and
- * the caller's is gone; on the caller's where there is none to be had. */
-static spmm_status_t run(spmm_env_t *env, const collective_t *c)
+static const char *name_of(const collective_t *c)
 {
     static const char *const names[] = {"MPI_Allreduce", "MPI_Bcast",    "MPI_Exscan",
                                         "MPI_Allgather", "MPI_Alltoall", "MPI_Barrier"};
-    const size_t             bytes   = c->from_bytes + c->to_bytes;
-    MPI_Request              request;
-    char                    *box;
-    const void              *from = c->from;
-    void                    *to   = c->to;
-    spmm_status_t            status;
 
-    if (env->lost) {
-        return fail_lost(env);
-    }
-    if (env->timeout_s <= 0.0) {
-        return spmmi_mpi_check(env, begin(env->comm, c, from, to, NULL), names[c->kind]);
-    }
+    return names[c->kind];
+}
+
+/* On memory of its own, which MPI may come back to after the rank has given up and the caller's is
+ * gone; on the caller's where there is none to be had. */
+static spmm_status_t run_boxed(spmm_env_t *env, const collective_t *c)
+{
+    const size_t  bytes = c->from_bytes + c->to_bytes;
+    MPI_Request   request;
+    char         *box;
+    const void   *from = c->from;
+    void         *to   = c->to;
+    spmm_status_t status;
+
     if (SPMM_NEW(box, (int64_t)bytes) != NULL && bytes > 0) {
         to   = box;
         from = box + c->to_bytes;
@@ -264,7 +263,7 @@ static spmm_status_t run(spmm_env_t *env, const collective_t *c)
             memcpy(box + c->to_bytes, c->from, c->from_bytes);
         }
     }
-    status = spmmi_mpi_check(env, begin(env->comm, c, from, to, &request), names[c->kind]);
+    status = spmmi_mpi_check(env, begin(env->comm, c, from, to, &request), name_of(c));
     if (status == SPMM_OK) {
         status = spmmi_wait_request(env, &request);
     }
@@ -276,6 +275,16 @@ static spmm_status_t run(spmm_env_t *env, const collective_t *c)
     }
     spmmi_free(box);
     return status;
+}
+
+static spmm_status_t run(spmm_env_t *env, const collective_t *c)
+{
+    if (env->lost) {
+        return fail_lost(env);
+    }
+    return env->timeout_s > 0.0
+               ? run_boxed(env, c)
+               : spmmi_mpi_check(env, begin(env->comm, c, c->from, c->to, NULL), name_of(c));
 }
 
 spmm_status_t spmmi_allreduce(spmm_env_t *env, void *data, int count, MPI_Datatype type, MPI_Op op)
@@ -342,37 +351,54 @@ spmm_status_t spmmi_barrier(spmm_env_t *env)
     return run(env, &(collective_t){.kind = BARRIER});
 }
 
-/* One whose own communication failed does not wait for ever: others may hang in what it left. */
-static spmm_status_t meet_to_agree(spmm_env_t *env, spmm_status_t local)
+/* Of env->vote, in which [0] is the lowest failing rank, and [1] -1 where some rank succeeded.  A
+ * rank whose own communication failed does not wait for ever: others may hang in what it left. */
+static spmm_status_t vote(spmm_env_t *env, bool waits)
 {
-    const double        less  = env->timeout_s > 0.0 ? env->timeout_s : LOST_AFTER;
-    const double        whole = env->timeout_s > 0.0 ? env->timeout_s + SETUP_MORE : 0.0;
-    const spmm_status_t met   = meet_within(env, local == SPMM_ERR_COMM ? less : whole);
+    const double  less  = env->timeout_s > 0.0 ? env->timeout_s : LOST_AFTER;
+    const double  whole = env->timeout_s > 0.0 ? env->timeout_s + SETUP_MORE : 0.0;
+    MPI_Request   request;
+    spmm_status_t status;
 
-    return met == SPMM_OK || local == SPMM_OK ? met : local;
+    if (env->lost) {
+        return fail_lost(env);
+    }
+    status = spmmi_mpi_check(
+        env, MPI_Iallreduce(MPI_IN_PLACE, env->vote, 2, MPI_INT, MPI_MIN, env->comm, &request),
+        "MPI_Iallreduce");
+    if (status == SPMM_OK) {
+        status = wait_for_all(env, &request, waits ? whole : less);
+    }
+    if (status != SPMM_OK) {
+        env->lost = true; /* what others began waits for this rank */
+    }
+    return status;
 }
 
 spmm_status_t spmmi_agree(spmm_env_t *env, spmm_status_t local)
 {
-    /* v[0]: lowest failing rank; v[1]: -1 when some rank succeeded. */
-    int  v[2] = {local == SPMM_OK ? env->size : env->rank, local == SPMM_OK ? -1 : 0};
-    int  status;
-    char text[SPMM_ERROR_TEXT];
+    int           status;
+    char          text[SPMM_ERROR_TEXT];
+    spmm_status_t met;
 
-    SPMM_TRY(meet_to_agree(env, local));
-    SPMM_TRY(spmmi_allreduce(env, v, 2, MPI_INT, MPI_MIN));
-    if (v[0] == env->size) {
+    env->vote[0] = local == SPMM_OK ? env->size : env->rank;
+    env->vote[1] = local == SPMM_OK ? -1 : 0;
+    met          = vote(env, local != SPMM_ERR_COMM);
+    if (met != SPMM_OK) {
+        return local == SPMM_OK ? met : local;
+    }
+    if (env->vote[0] == env->size) {
         return SPMM_OK;
     }
     status = (int)local;
     memcpy(text, env->err.text, sizeof text);
-    SPMM_TRY(spmmi_bcast(env, &status, sizeof status, v[0]));
-    SPMM_TRY(spmmi_bcast(env, text, sizeof text, v[0]));
+    SPMM_TRY(spmmi_bcast(env, &status, sizeof status, env->vote[0]));
+    SPMM_TRY(spmmi_bcast(env, text, sizeof text, env->vote[0]));
     spmmi_error_clear(&env->err);
-    if (v[1] == 0) {
+    if (env->vote[1] == 0) {
         return spmmi_fail(&env->err, (spmm_status_t)status, "%s", text);
     }
-    return spmmi_fail(&env->err, (spmm_status_t)status, "rank %d: %.480s", v[0], text);
+    return spmmi_fail(&env->err, (spmm_status_t)status, "rank %d: %.480s", env->vote[0], text);
 }
 
 void spmmi_log(const spmm_env_t *env, const char *format, ...)

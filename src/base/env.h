@@ -43,6 +43,7 @@ typedef struct {
     bool         lost;          /**< ranks did not come: comm is never freed, since
                                                     MPI still works on what they left open, and
                                                     collectives are SPMM_ERR_COMM at once */
+    int          vote[2];       /**< of spmmi_agree(): MPI may write it after a rank gave up */
     bool         unfinished;    /**< MPI also works on memory of messages that were
                                                     given up: rows of plans are never freed */
     void (*log)(void *user, const char *line); /**< may be NULL */

@@ -62,10 +62,11 @@ spmm_status_t spmmi_bag_take(spmm_error_t *err, spmm_bag_t *bag, spmm_bag_t *fro
     return SPMM_OK;
 }
 
-static spmm_status_t begin_piece(spmm_error_t *err, spmm_bag_t *bag, int64_t capacity)
+static spmm_status_t begin_piece(spmm_error_t *err, spmm_bag_t *bag, int64_t count,
+                                 int64_t capacity)
 {
     const size_t  size  = spmmi_bag_entry_size(bag);
-    spmm_piece_t  piece = {.capacity = capacity};
+    spmm_piece_t  piece = {.count = count, .capacity = capacity};
     spmm_status_t status;
 
     piece.data = piece.block = spmmi_alloc(capacity, size);
@@ -77,6 +78,11 @@ static spmm_status_t begin_piece(spmm_error_t *err, spmm_bag_t *bag, int64_t cap
         spmmi_free(piece.block);
     }
     return status;
+}
+
+spmm_status_t spmmi_bag_grow(spmm_error_t *err, spmm_bag_t *bag, int64_t count)
+{
+    return begin_piece(err, bag, count, count);
 }
 
 void spmmi_bag_pack(const spmm_bag_t *bag, spmm_entry_t *entry, int64_t count)
@@ -100,7 +106,7 @@ spmm_status_t spmmi_bag_put(spmm_error_t *err, spmm_bag_t *bag, const void *entr
         int64_t       part;
 
         if (piece == NULL || piece->count == piece->capacity) {
-            SPMM_TRY(begin_piece(err, bag, capacity));
+            SPMM_TRY(begin_piece(err, bag, 0, capacity));
             piece = &bag->piece[bag->n - 1];
         }
         part = piece->capacity - piece->count;

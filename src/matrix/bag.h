@@ -75,6 +75,8 @@ void spmmi_bag_pack(const spmm_bag_t *bag, spmm_entry_t *entry, int64_t count);
  *  @param[in] capacity  of a piece that is begun */
 spmm_status_t spmmi_bag_put(spmm_error_t *err, spmm_bag_t *bag, const void *entries, int64_t count,
                             int64_t capacity);
+/** Begin one more piece, of @p count entries that the caller writes. */
+spmm_status_t spmmi_bag_grow(spmm_error_t *err, spmm_bag_t *bag, int64_t count);
 /** Put all of @p from, which is emptied, behind the others. */
 spmm_status_t spmmi_bag_take(spmm_error_t *err, spmm_bag_t *bag, spmm_bag_t *from);
 /** Put one more piece behind the others; on failure it stays the caller's. */

@@ -138,10 +138,11 @@ static spmm_status_t receive_piece(spmm_env_t *env, char *data)
 /* Rank 0 receives into memory that it frees and that the program gets next. */
 static void late_sender(int tag, spmm_status_t (*receive)(spmm_env_t *env, char *data), bool agrees)
 {
-    spmm_env_t     env = {.rank = spmm_test_env.rank, .size = 2, .timeout_s = 0.2};
-    unsigned char *block[BLOCKS];
-    char          *data;
+    static spmm_env_t env; /* MPI may write its vote later */
+    unsigned char    *block[BLOCKS];
+    char             *data;
 
+    env = (spmm_env_t){.rank = spmm_test_env.rank, .size = 2, .timeout_s = 0.2};
     MPI_Comm_dup(spmm_test_env.comm, &env.comm);
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
     if (env.rank == 1) {
@@ -172,13 +173,14 @@ static void test_senders(void **state)
  * later does not reach their memory. */
 static void test_setup(void **state)
 {
-    const int  late = spmm_test_env.size - 1;
-    spmm_env_t env  = {
-         .rank = spmm_test_env.rank, .size = late + 1, .timeout_s = 0.1, .stage = "a stage"};
-    int    sum = 1;
-    char   says[80];
-    double start;
+    const int         late = spmm_test_env.size - 1;
+    static spmm_env_t env;
+    int               sum = 1;
+    char              says[80];
+    double            start;
 
+    env = (spmm_env_t){
+        .rank = spmm_test_env.rank, .size = late + 1, .timeout_s = 0.1, .stage = "a stage"};
     MPI_Comm_dup(spmm_test_env.comm, &env.comm);
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
     if (env.rank != late) {
