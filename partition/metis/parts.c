@@ -183,41 +183,55 @@ static spmm_status_t alloc_like(spmm_env_t *env, const spmm_metis_graph_t *graph
                                    "the graph of a node for METIS");
 }
 
-/* The vertices of a node and the edges among them.  @p place [graph->n_vertices] gets the number of
- * each in @p sub. */
-static void take_node(const spmm_metis_graph_t *graph, const idx_t *node, idx_t which, idx_t *place,
-                      spmm_metis_graph_t *sub)
-{
-    sub->n_vertices = sub->n_edges = 0;
-    for (idx_t v = 0; v < graph->n_vertices; v++) {
-        place[v] = sub->n_vertices;
-        sub->n_vertices += node[v] == which;
-    }
-    sub->xadj[0] = 0;
-    for (idx_t v = 0; v < graph->n_vertices; v++) {
-        if (node[v] != which) {
-            continue;
-        }
-        for (idx_t e = graph->xadj[v]; e < graph->xadj[v + 1]; e++) {
-            if (node[graph->adjncy[e]] == which) {
-                sub->adjncy[sub->n_edges++] = place[graph->adjncy[e]];
-            }
-        }
-        sub->xadj[place[v] + 1] = sub->n_edges;
-        sub->vwgt[place[v]]     = graph->vwgt[v];
-        if (sub->vsize != NULL) {
-            sub->vsize[place[v]] = graph->vsize[v];
-        }
-    }
-}
-
 /** What the second cut needs. */
 typedef struct {
     idx_t             *node;  /**< [n_vertices] of each vertex */
-    idx_t             *place; /**< [n_vertices] scratch */
+    idx_t             *order; /**< [n_vertices] the vertices by node, ascending in each */
+    idx_t             *first; /**< [nodes + 1] where those of each node begin */
+    idx_t             *place; /**< [n_vertices] of each vertex among those of its node */
     idx_t             *part;  /**< [n_vertices] of a node's graph */
     spmm_metis_graph_t sub;
 } inner_t;
+
+/* @p nodes: how many */
+static void sort_by_node(const spmm_metis_graph_t *graph, int nodes, inner_t *in)
+{
+    memset(in->first, 0, ((size_t)nodes + 1) * sizeof *in->first);
+    for (idx_t v = 0; v < graph->n_vertices; v++) {
+        in->place[v] = in->first[in->node[v] + 1]++;
+    }
+    for (int k = 0; k < nodes; k++) {
+        in->first[k + 1] += in->first[k];
+    }
+    for (idx_t v = 0; v < graph->n_vertices; v++) {
+        in->order[in->first[in->node[v]] + in->place[v]] = v;
+    }
+}
+
+/* The vertices of a node and the edges among them. */
+static void take_node(const spmm_metis_graph_t *graph, int which, inner_t *in)
+{
+    const idx_t        *order = in->order + in->first[which];
+    spmm_metis_graph_t *sub   = &in->sub;
+
+    sub->n_vertices = in->first[which + 1] - in->first[which];
+    sub->n_edges    = 0;
+    sub->xadj[0]    = 0;
+    for (idx_t k = 0; k < sub->n_vertices; k++) {
+        const idx_t v = order[k];
+
+        for (idx_t e = graph->xadj[v]; e < graph->xadj[v + 1]; e++) {
+            if (in->node[graph->adjncy[e]] == which) {
+                sub->adjncy[sub->n_edges++] = in->place[graph->adjncy[e]];
+            }
+        }
+        sub->xadj[k + 1] = sub->n_edges;
+        sub->vwgt[k]     = graph->vwgt[v];
+        if (sub->vsize != NULL) {
+            sub->vsize[k] = graph->vsize[v];
+        }
+    }
+}
 
 /* The share of a node among its ranks.  Where the first cut gave it too much its ranks must be the
  * more even: the bound is that of all parts. */
@@ -243,15 +257,14 @@ static spmm_status_t cut_inside(spmm_env_t *env, const cut_t *all, const spmm_me
     const spmm_nodes_t *nodes = all->options->nodes;
     const double        mean  = (double)weight_of(graph) / all->n_parts;
 
+    sort_by_node(graph, nodes->count, in);
     for (int k = 0; k < nodes->count; k++) {
         const int *rank = nodes->rank + nodes->first[k];
 
-        take_node(graph, in->node, k, in->place, &in->sub);
+        take_node(graph, k, in);
         SPMM_TRY(cut_node(env, all, nodes->first[k + 1] - nodes->first[k], mean, in));
-        for (idx_t v = 0; v < graph->n_vertices; v++) {
-            if (in->node[v] == k) {
-                part[v] = rank[in->part[in->place[v]]];
-            }
+        for (idx_t v = 0; v < in->sub.n_vertices; v++) {
+            part[in->order[in->first[k] + v]] = rank[in->part[v]];
         }
     }
     return SPMM_OK;
@@ -284,11 +297,13 @@ static spmm_status_t nodes_first(spmm_env_t *env, const cut_t *all, const spmm_m
     spmm_status_t status = alloc_like(env, graph, &in.sub);
 
     SPMM_NEW(in.node, graph->n_vertices);
+    SPMM_NEW(in.order, graph->n_vertices);
+    SPMM_NEW(in.first, (int64_t)all->options->nodes->count + 1);
     SPMM_NEW(in.place, graph->n_vertices);
     SPMM_NEW(in.part, graph->n_vertices);
     SPMM_NEW(share, all->options->nodes->count);
-    if (status == SPMM_OK &&
-        (in.node == NULL || in.place == NULL || in.part == NULL || share == NULL)) {
+    if (status == SPMM_OK && (in.node == NULL || in.order == NULL || in.first == NULL ||
+                              in.place == NULL || in.part == NULL || share == NULL)) {
         status =
             spmmi_fail_memory(&env->err, graph->n_vertices, sizeof *part, "the parts METIS makes");
     }
@@ -299,7 +314,7 @@ static spmm_status_t nodes_first(spmm_env_t *env, const cut_t *all, const spmm_m
         status = cut_inside(env, all, graph, &in, part);
     }
     spmmi_metis_graph_free(&in.sub);
-    spmmi_free_all(in.node, in.place, in.part, share);
+    spmmi_free_all(in.node, in.order, in.first, in.place, in.part, share);
     return status;
 }
 
