@@ -194,8 +194,6 @@ spmm_status_t spmmi_partition_columns(const spmm_matrix_t *A, spmm_partition_t *
     return SPMM_OK;
 }
 
-enum { TAG_BYTES = 21 };
-
 /* What is given up must not meet memory that is freed and used again. */
 static spmm_status_t finish(spmm_env_t *env, const void *at, size_t bytes, int count,
                             spmm_message_t *message)
@@ -219,8 +217,9 @@ static spmm_status_t transfer(spmm_env_t *env, char *at, size_t bytes, int peer,
         spmm_message_t message;
         int            count = 0;
 
-        SPMM_TRY(sends ? spmmi_isend(env, env->comm, at, part, peer, TAG_BYTES, &message, &count)
-                       : spmmi_irecv(env, env->comm, at, part, peer, TAG_BYTES, &message, &count));
+        SPMM_TRY(
+            sends ? spmmi_isend(env, env->comm, at, part, peer, SPMM_TAG_BYTES, &message, &count)
+                  : spmmi_irecv(env, env->comm, at, part, peer, SPMM_TAG_BYTES, &message, &count));
         SPMM_TRY(finish(env, at, part, count, &message));
         at += part;
         bytes -= part;

@@ -8,8 +8,6 @@
 #include "base/alloc.h"
 #include "base/env.h"
 
-enum { TAG_ALLTOALL = 11 };
-
 /* Bytes per second that every network moves: what an exchange at setup may take beyond the timeout,
  * which is meant for those of executes. */
 static const double slow = 1e8;
@@ -154,7 +152,8 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)recv_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(spmmi_irecv(env, env->comm, recv, bytes, p, TAG_ALLTOALL, messages, count));
+            SPMM_TRY(
+                spmmi_irecv(env, env->comm, recv, bytes, p, SPMM_TAG_ALLTOALL, messages, count));
         }
         recv += bytes;
     }
@@ -162,7 +161,8 @@ static spmm_status_t post_all(spmm_env_t *env, const char *send, const int64_t *
         const size_t bytes = (size_t)send_count[p] * elem_size;
 
         if (p != env->rank) {
-            SPMM_TRY(spmmi_isend(env, env->comm, send, bytes, p, TAG_ALLTOALL, messages, count));
+            SPMM_TRY(
+                spmmi_isend(env, env->comm, send, bytes, p, SPMM_TAG_ALLTOALL, messages, count));
         }
         send += bytes;
     }

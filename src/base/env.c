@@ -56,7 +56,6 @@ void spmmi_let_run(int *polls)
 }
 
 enum {
-    TAG_ROLL   = 12,
     LOST_AFTER = 10, /* s; without a timeout */
     SETUP_MORE = 5,  /* s beyond the timeout */
     ALONE_MORE = 3600
@@ -83,7 +82,8 @@ static bool roll_is_called(spmm_env_t *env, MPI_Status *who)
     int called = 0;
 
     return env->comm != MPI_COMM_NULL &&
-           MPI_Iprobe(MPI_ANY_SOURCE, TAG_ROLL, env->comm, &called, who) == MPI_SUCCESS && called;
+           MPI_Iprobe(MPI_ANY_SOURCE, SPMM_TAG_ROLL, env->comm, &called, who) == MPI_SUCCESS &&
+           called;
 }
 
 /* A rank that gives up says so to all others, and those that wait for something give up, too: none
@@ -97,13 +97,13 @@ static void call_roll(spmm_env_t *env, bool *here)
 
     for (int p = 0; p < env->size; p++) {
         if (p != env->rank &&
-            MPI_Isend(NULL, 0, MPI_BYTE, p, TAG_ROLL, env->comm, &request) == MPI_SUCCESS) {
+            MPI_Isend(NULL, 0, MPI_BYTE, p, SPMM_TAG_ROLL, env->comm, &request) == MPI_SUCCESS) {
             (void)MPI_Request_free(&request);
         }
     }
     here[env->rank] = true;
     while (spmmi_now() - start < roll_s) {
-        if (roll_is_called(env, &who) && MPI_Recv(NULL, 0, MPI_BYTE, who.MPI_SOURCE, TAG_ROLL,
+        if (roll_is_called(env, &who) && MPI_Recv(NULL, 0, MPI_BYTE, who.MPI_SOURCE, SPMM_TAG_ROLL,
                                                   env->comm, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
             here[who.MPI_SOURCE] = true;
         }

@@ -11,6 +11,15 @@
 
 enum { SPMM_HOST = 64 }; /**< bytes of a host's name in sentences */
 
+/** Tags of messages at set-up, on env->comm; those of products begin at 1024. */
+enum {
+    SPMM_TAG_ALLTOALL = 11,
+    SPMM_TAG_ROLL, /**< a rank gives up: env.c */
+    SPMM_TAG_RING,
+    SPMM_TAG_ENTRIES,
+    SPMM_TAG_BYTES
+};
+
 /** What lies between two ranks. */
 typedef enum {
     SPMM_WITHIN,  /**< they share a node */

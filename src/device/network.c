@@ -13,7 +13,6 @@
 enum {
     PATH_BYTES = 1024,
     KEY_BYTES  = 96,
-    TAG_RING   = 13,
     ROUNDS     = 5,
     TURNS      = 8,  /* of short messages in a round, which one late rank disturbs less */
     BURST      = 16, /* messages at once */
@@ -98,11 +97,11 @@ static spmm_status_t post(ring_t *ring, int count, size_t bytes, int *posted)
 
     for (int k = 0; k < count * ring->n_peers; k++) {
         SPMM_TRY(spmmi_irecv(env, env->comm, ring->in + (size_t)k * bytes, bytes,
-                             ring->from[k % ring->n_peers], TAG_RING, ring->message, posted));
+                             ring->from[k % ring->n_peers], SPMM_TAG_RING, ring->message, posted));
     }
     for (int k = 0; k < count * ring->n_peers; k++) {
         SPMM_TRY(spmmi_isend(env, env->comm, ring->out, bytes, ring->to[k % ring->n_peers],
-                             TAG_RING, ring->message, posted));
+                             SPMM_TAG_RING, ring->message, posted));
     }
     return SPMM_OK;
 }

@@ -198,7 +198,6 @@ static spmm_status_t arrive(spmm_env_t *env, traffic_t *traffic)
 static spmm_status_t post(spmm_env_t *env, traffic_t *traffic, int to, int from, int64_t m,
                           size_t size)
 {
-    enum { TAG = 12 };
     const int64_t left = traffic->got[from].count - m * MESSAGE_ENTRIES;
 
     if (left > 0) {
@@ -206,16 +205,16 @@ static spmm_status_t post(spmm_env_t *env, traffic_t *traffic, int to, int from,
         char *const   at = (char *)traffic->got[from].data + (size_t)(m * MESSAGE_ENTRIES) * size;
 
         traffic->bytes += (size_t)count * size;
-        SPMM_TRY(spmmi_irecv(env, env->comm, at, (size_t)count * size, from, TAG, traffic->message,
-                             &traffic->n_messages));
+        SPMM_TRY(spmmi_irecv(env, env->comm, at, (size_t)count * size, from, SPMM_TAG_ENTRIES,
+                             traffic->message, &traffic->n_messages));
     }
     if (m < traffic->to[to].n) {
         spmm_piece_t *const piece = &traffic->to[to].piece[m];
 
         traffic->bytes += (size_t)piece->count * size;
         traffic->sent[traffic->n_sent++] = piece;
-        SPMM_TRY(spmmi_isend(env, env->comm, piece->data, (size_t)piece->count * size, to, TAG,
-                             traffic->message, &traffic->n_messages));
+        SPMM_TRY(spmmi_isend(env, env->comm, piece->data, (size_t)piece->count * size, to,
+                             SPMM_TAG_ENTRIES, traffic->message, &traffic->n_messages));
     }
     return SPMM_OK;
 }

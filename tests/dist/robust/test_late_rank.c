@@ -109,7 +109,7 @@ enum { FETCHES = 1 };
 #else
 enum { FETCHES = 0 };
 #endif
-enum { MESSAGE = 1 << 20, TAG_ALLTOALL = 11, TAG_PIECE = 21 }; /* tags of comm.c and pieces.c */
+enum { MESSAGE = 1 << 20 };
 
 /* Rank 1: a message that has begun when its sender goes away for longer than rank 0 waits. */
 static void send_late(spmm_env_t *env, int tag)
@@ -165,8 +165,8 @@ static void test_senders(void **state)
     if (spmm_test_env.size != 2 || FETCHES) {
         skip();
     }
-    late_sender(TAG_ALLTOALL, receive_all_to_all, true);
-    late_sender(TAG_PIECE, receive_piece, false);
+    late_sender(SPMM_TAG_ALLTOALL, receive_all_to_all, true);
+    late_sender(SPMM_TAG_BYTES, receive_piece, false);
 }
 
 /* A rank does not come to set-up: the others say who, at about the same time, and what it sends
