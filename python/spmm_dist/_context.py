@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import shutil
+import sys
 import threading
 import warnings
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Set, Tuple,
-                    TypeVar, cast)
+                    TypeVar, Union, cast)
 
 from ._collective import Handle, agree, collective, gather, gone, of_communicator, opened
 from ._errors import ArgumentError
@@ -25,6 +27,12 @@ _BUSY = ("another thread, or the log callback, is in a call on this context: one
          "uses it")
 
 
+def _show(line: str) -> None:
+    """In place of the line before."""
+    columns = shutil.get_terminal_size().columns
+    print(f"\r\x1b[K{line[:columns - 1]}", end="", file=sys.stderr, flush=True)
+
+
 class Context(Handle):
     """A communicator and the device of this rank.  Collective.
 
@@ -37,8 +45,9 @@ class Context(Handle):
         "auto" is the CPU where any rank sees no GPU.
     cuda_device : int, optional
         Local: a CUDA ordinal.  Default: one that the fewest ranks of the node have.
-    log : callable, optional
-        Local: called with one line of progress at a time.
+    log : callable or True, optional
+        Local: called with one line of progress at a time.  True: rank 0 has the latest on stderr,
+        where that is a terminal.
     timeout_s : float
         > 0: an exchange that takes longer, since a rank is late or gone, is a `CommError` on every
         rank that waits for it.
@@ -69,7 +78,7 @@ class Context(Handle):
     @collective(on=of_communicator)
     def __init__(self, comm: Optional[mpi.Intracomm] = None,  # type: ignore[misc]
                  device: str = "auto", *, cuda_device: Optional[int] = None,
-                 log: Optional[Callable[[str], object]] = None, timeout_s: float = 0.0,
+                 log: Union[None, bool, Callable[[str], object]] = None, timeout_s: float = 0.0,
                  nccl_ctas: int = 0, check: bool = True, ranks_per_node: int = 0) -> Any:
         from mpi4py import MPI
 
@@ -87,14 +96,17 @@ class Context(Handle):
             raise TypeError(f"comm is a {type(comm).__name__}, not a communicator of mpi4py")
         if comm == MPI.COMM_NULL or comm.Is_inter():
             raise ValueError("comm is null or an inter-communicator: give an intra-communicator")
+        if isinstance(log, bool):
+            log = _show if log and comm.rank == 0 and sys.stderr.isatty() else None
         if log is not None and not callable(log):
             raise TypeError(f"log is a {type(log).__name__}: give a function of one line")
+        told = log
         options = ffi.new("spmm_context_options_t *")
         options.struct_size = ffi.sizeof("spmm_context_options_t")
         options.device = choice(device, _DEVICES, "device")
         ordinal = ffi.NULL if cuda_device is None else ffi.new("int *", cuda_device)
         options.cuda_device = ordinal
-        self._log = log and ffi.callback("spmm_log_fn_t", lambda _, line: log(text(line)))
+        self._log = told and ffi.callback("spmm_log_fn_t", lambda _, line: told(text(line)))
         options.log = self._log or ffi.NULL
         options.timeout_s, options.nccl_ctas = timeout_s, nccl_ctas
         options.check, options.ranks_per_node = int(bool(check)), ranks_per_node

@@ -2,6 +2,7 @@
 """What is closed, dropped or forgotten: exceptions with a sentence, memory that stays flat."""
 import copy
 import gc
+import io
 import os
 import pickle
 import signal
@@ -316,6 +317,20 @@ def test_log_and_threads():
             other = threading.Thread(target=lambda: pytest.raises(ArgumentError, ctx.synchronize))
             other.start()
             other.join()
+
+
+def test_log_on_a_terminal(monkeypatch):
+    """One line after the other, on rank 0 alone, and nowhere where nobody looks."""
+    for is_terminal in (True, False):
+        shown = io.StringIO()
+        shown.isatty = lambda: is_terminal
+        monkeypatch.setattr(sys, "stderr", shown)
+        with Context(device="cpu", log=True) as ctx:
+            small(ctx).plan(2, partition="block")
+        lines = shown.getvalue().split("\r\x1b[K")
+        assert any("partition block" in line for line in lines) == (
+            is_terminal and WORLD.rank == 0)
+        assert "\n" not in shown.getvalue() and max(map(len, lines)) < 80
 
 
 def resident():
