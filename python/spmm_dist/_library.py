@@ -23,11 +23,22 @@ def _candidates() -> List[str]:
     return [str(built.resolve())] * built.exists() + [pathlib.Path(_build.LIBRARY).name]
 
 
+def _open(name: str) -> Any:
+    try:
+        return ffi.dlopen(name)
+    except OSError as error:
+        if "libmpi" not in str(error):
+            raise
+    from mpi4py import MPI  # noqa: F401: loads MPI, from where the system does not look for it
+
+    return ffi.dlopen(name)
+
+
 def _load() -> Tuple[str, Any]:
     reasons = []
     for path in _candidates():
         try:
-            found = ffi.dlopen(path)
+            found = _open(path)
             version = text(found.spmm_version())
         except (OSError, AttributeError) as error:
             reasons.append(str(error))
