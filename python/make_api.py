@@ -17,7 +17,7 @@ import headers
 
 TYPES = {
     "int": "int", "int64_t": "int", "uint64_t": "int", "size_t": "int", "double": "float",
-    "const char *": "str", "spmm_type_t": "str", "const int64_t *": "numpy.ndarray",
+    "const char *": "str", "spmm_type_t": "str", "const int64_t *": "numpy.ndarray[Any, Any]",
 }
 
 
@@ -47,7 +47,9 @@ def write_structs(text):
     """Of all structs but options, which the package fills itself."""
     lines = ["# SPDX-License-Identifier: Apache-2.0",
              '"""What the library fills; written by make_api.py from the public headers."""',
-             "from dataclasses import dataclass", "", "import numpy", ""]
+             "from __future__ import annotations", "", "from dataclasses import dataclass",
+             "from typing import Any, Dict", "", "import numpy", "",
+             "from ._shown import Shown", ""]
     types = dict(TYPES)
     for comment, struct, fields in headers.structs(text):
         if struct.endswith("_options_t"):
@@ -55,13 +57,14 @@ def write_structs(text):
         types[struct] = class_name(struct)
         members = [(kind, name, words(about)) for kind, name, about in fields
                    if name != "struct_size"]
-        lines += ["", "@dataclass(frozen=True)", f"class {types[struct]}:",
+        lines += ["", "@dataclass(frozen=True)", f"class {types[struct]}(Shown):",
                   wrapped('"""' + words(comment), 4), "", "    Attributes", "    ----------"]
         for kind, member, about in members:
             lines += [f"    {member} : {types[kind]}", wrapped(about, 8)]
         lines += ['    """', ""] + [f"    {n}: {types[k]}" for k, n, _ in members] + [""]
     made = {struct: name for struct, name in types.items() if struct not in TYPES}
-    lines += ["", "CLASSES = {"] + [f'    "{s}": {name},' for s, name in made.items()] + ["}"]
+    lines += ["", "CLASSES: Dict[str, Any] = {"]
+    lines += [f'    "{s}": {name},' for s, name in made.items()] + ["}"]
     lines += ["__all__ = ["] + [f'    "{name}",' for name in made.values()] + ["]", ""]
     return "\n".join(lines)
 

@@ -24,6 +24,8 @@
 #   cuda       all but tests compiled for each of 8.0, 8.9, 9.0, 10.0 and 12.0 without a warning, as
 #              far as the toolkit has them; nothing of it runs
 #   debian     packages of packaging/debian, and what lintian says of them
+#   wheel      the Python package's source distribution and wheel, from PyPI's tools, in fresh
+#              environments
 #   container  the image of packaging/Containerfile, and what runs in it; needs root
 #   fuzz       each target for SPMM_FUZZ_SECONDS (1800), two at a time, at low priority
 #
@@ -38,7 +40,7 @@ export OMPI_MCA_mtl=^ofi,psm,psm2
 steps=("$@")
 [ ${#steps[@]} -gt 0 ] ||
     steps=(clang mpich coverage tsan asan faults limits site readers product petsc nodes cuda debian
-        container fuzz)
+        wheel container fuzz)
 logs=$PWD/build/nightly
 mkdir -p "$logs"
 
@@ -155,6 +157,10 @@ step_debian() {
     cmake --preset cpu && scripts/package_debian.sh
 }
 
+step_wheel() {
+    scripts/package_wheel.sh
+}
+
 step_container() {
     [ "$(id -u)" = 0 ] || { echo "needs root"; return 77; }
     scripts/package_container.sh
@@ -188,6 +194,7 @@ run_step() {
         nodes) step_nodes ;;
         cuda) step_cuda ;;
         debian) step_debian ;;
+        wheel) step_wheel ;;
         container) step_container ;;
         fuzz) step_fuzz ;;
         *) echo "no step $1" && return 2 ;;

@@ -165,8 +165,8 @@ fi
 if [ "${SPMM_SETUP_PYTHON:-0}" = 1 ] && [ ! -x build/venv/bin/python ] &&
     installed python3-venv; then
     quietly /usr/bin/python3 -m venv --system-site-packages build/venv
-    quietly build/venv/bin/pip install 'scikit-build-core>=0.10' ||
-        echo "setup: without scikit-build-core the test of the wheel will be skipped" >&2
+    quietly build/venv/bin/pip install 'scikit-build-core>=0.10' mypy==2.4.1 ||
+        echo "setup: without scikit-build-core and mypy tests of Python will be skipped" >&2
 fi
 
 # CUDA is used where both the toolkit and a GPU are there.

@@ -5,12 +5,16 @@ with those of plain torch on the whole graph.
 
     mpirun -n 4 python gcn.py [--graph soc-Epinions1.mtx.gz] [--model gat] [--epochs 20]
 """
+from __future__ import annotations
+
 import argparse
 import sys
 import time
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
+from mpi4py import MPI
 
 from spmm_dist import Context, Matrix
 from spmm_dist.sparse_dataset import normalised, repartitioned
@@ -20,7 +24,7 @@ from spmm_dist.torch import (Graph, process_group, sddmm, sparse_softmax, spmm,
 BOUND = {"float64": 1e-9, "float32": 1e-4}  # of losses, relative
 
 
-def arguments(words=None):
+def arguments(words: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--graph", default="rmat:scale=10,degree=8",
                         help="a file, or a generator's kind:key=value,... (default: %(default)s)")
@@ -36,7 +40,7 @@ def arguments(words=None):
     return parser.parse_args(words)
 
 
-def make_weights(options):
+def make_weights(options: argparse.Namespace) -> List[torch.Tensor]:
     """The same on all ranks: weights of two layers, and vectors of attention for each."""
     torch.manual_seed(0)
     shapes = [(options.features, options.hidden), (options.hidden, options.classes)]
@@ -46,7 +50,7 @@ def make_weights(options):
         getattr(torch, options.type)) for shape in shapes]
 
 
-def make_data(options, vertices):
+def make_data(options: argparse.Namespace, vertices: int) -> Tuple[torch.Tensor, torch.Tensor]:
     """Features, and labels that depend on them, of all vertices."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((vertices, options.features))
@@ -57,14 +61,14 @@ def make_data(options, vertices):
 class Distributed:
     """Products of the rows of this rank."""
 
-    def __init__(self, A, options):
+    def __init__(self, A: Matrix, options: argparse.Namespace) -> None:
         self.graph = Graph(A, max(options.hidden, options.classes), values=options.model == "gat",
                            executes=4 * options.epochs)
 
-    def aggregate(self, H):
+    def aggregate(self, H: torch.Tensor) -> torch.Tensor:
         return spmm(self.graph, H)
 
-    def attend(self, H, pair):
+    def attend(self, H: torch.Tensor, pair: torch.Tensor) -> torch.Tensor:
         """H of neighbours by attention: softmax over them of LeakyReLU(s_i + t_j)."""
         s, t = (H @ pair).split(1, 1)
         one = torch.ones_like(s)
@@ -76,26 +80,30 @@ class Distributed:
 class Plain:
     """The same on the whole graph by torch alone."""
 
-    def __init__(self, indptr, indices, data, device):
+    def __init__(self, indptr: Any, indices: Any, data: Any, device: str) -> None:
         n = len(indptr) - 1
         self.n, self.row = n, torch.from_numpy(np.repeat(np.arange(n), np.diff(indptr))).to(device)
         self.col = torch.from_numpy(indices).to(device)
         self.A = torch.sparse_coo_tensor(torch.stack([self.row, self.col]),
                                          torch.from_numpy(data).to(device), (n, n)).coalesce()
 
-    def aggregate(self, H):
-        return torch.sparse.mm(self.A, H)
+    def aggregate(self, H: torch.Tensor) -> torch.Tensor:
+        product: torch.Tensor = torch.sparse.mm(self.A, H)
+        return product
 
-    def attend(self, H, pair):
+    def attend(self, H: torch.Tensor, pair: torch.Tensor) -> torch.Tensor:
         s, t = (H @ pair).split(1, 1)
         scores = torch.nn.functional.leaky_relu((s[self.row] + t[self.col])[:, 0], 0.2)
         weights = torch.exp(scores - scores.detach().max())
         sums = torch.zeros(self.n, dtype=H.dtype, device=H.device).index_add(0, self.row, weights)
         weights = weights / sums[self.row]
-        return torch.zeros_like(H).index_add(0, self.row, weights[:, None] * H[self.col])
+        product: torch.Tensor = torch.zeros_like(H).index_add(
+            0, self.row, weights[:, None] * H[self.col])
+        return product
 
 
-def train(adjacency, X, labels, vertices, options, comm):
+def train(adjacency: Union[Distributed, Plain], X: torch.Tensor, labels: torch.Tensor,
+          vertices: int, options: argparse.Namespace, comm: MPI.Comm) -> Tuple[List[float], float]:
     """Losses of each epoch, over all ranks of `comm`, and the median time of one."""
     weights = [w.to(X.device).requires_grad_() for w in make_weights(options)]
     losses, times = [], []
@@ -107,7 +115,7 @@ def train(adjacency, X, labels, vertices, options, comm):
             H = (adjacency.attend(H, weights[2 + layer]) if options.model == "gat"
                  else adjacency.aggregate(H))
             H = torch.relu(H) if layer == 0 else H
-        loss = torch.nn.functional.cross_entropy(H, labels, reduction="sum") / vertices
+        loss = torch.nn.functional.cross_entropy(H, labels, reduction="sum").div(vertices)
         loss.backward()
         with torch.no_grad():
             sum_over_ranks(comm, [w.grad for w in weights])
@@ -119,14 +127,14 @@ def train(adjacency, X, labels, vertices, options, comm):
     return losses, sorted(times)[len(times) // 2]
 
 
-def gather_graph(A):
+def gather_graph(A: Matrix) -> Tuple[Any, Any, Any]:
     """The rows of all ranks.  Collective."""
     parts = A.context.comm.allgather(A.csr())
     lengths = np.concatenate([np.diff(p[0]) for p in parts])
     return (np.r_[0, np.cumsum(lengths)], *(np.concatenate(x) for x in list(zip(*parts))[1:]))
 
 
-def load(ctx, options):
+def load(ctx: Context, options: argparse.Namespace) -> Tuple[Matrix, Any]:
     """The graph with its rows where the partition wants them, and which they were.  Collective."""
     make = Matrix.generate if ":" in options.graph else Matrix.read
     with make(ctx, options.graph, options.type) as file:
@@ -135,7 +143,8 @@ def load(ctx, options):
     return Matrix.from_csr(ctx, rows), order
 
 
-def run(A, order, options):
+def run(A: Matrix, order: Any, options: argparse.Namespace) -> Tuple[
+        List[float], float, List[float], float]:
     """Losses and seconds of an epoch, and those of plain torch on the whole graph with its new
     rows, on each rank for itself.  Collective."""
     ctx, device = A.context, "cpu"
@@ -154,12 +163,12 @@ def run(A, order, options):
     return (*distributed, *expected)
 
 
-def worst(losses, expected):
+def worst(losses: List[float], expected: List[float]) -> float:
     """The largest relative difference."""
     return max(abs(a - b) / abs(b) for a, b in zip(losses, expected))
 
 
-def main():
+def main() -> None:
     options = arguments()
     with Context(device=options.device) as ctx, process_group(ctx):
         A, order = load(ctx, options)

@@ -7,9 +7,11 @@ and compared with their formula.
 Products run on GPUs where each rank has one, and SciPy's own work on the host.
 """
 import sys
+from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from spmm_dist import Context, Matrix
 from spmm_dist.scipy import Operator, RowBlock, lobpcg
@@ -17,23 +19,23 @@ from spmm_dist.scipy import Operator, RowBlock, lobpcg
 WANTED, COLUMNS = 10, 14  # more than wanted: the last ones converge late
 
 
-def formula(nx, ny):
+def formula(nx: int, ny: int) -> NDArray[np.float64]:
     """Eigenvalues of the five-point stencil with Dirichlet boundaries, ascending."""
-    def line(n):
+    def line(n: int) -> Any:
         return 4 * np.sin(np.pi * np.arange(1, n + 1) / (2 * (n + 1)))**2
 
     return np.sort(np.add.outer(line(nx), line(ny)).ravel())
 
 
-def laplacian(nx, ny, first, last):
+def laplacian(nx: int, ny: int, first: int, last: int) -> Any:
     """Rows first to last of the five-point stencil."""
-    def line(n):
+    def line(n: int) -> Any:
         return scipy.sparse.diags([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], [-1, 0, 1])
 
     return scipy.sparse.kronsum(line(nx), line(ny), "csr")[first:last]
 
 
-def main():
+def main() -> None:
     nx, ny = (int(x) for x in sys.argv[1:3]) if len(sys.argv) > 2 else (61, 40)
     with Context() as ctx:
         first, last = (nx * ny * rank // ctx.size for rank in (ctx.rank, ctx.rank + 1))

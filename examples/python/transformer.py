@@ -7,22 +7,27 @@ those of torch's dense scaled_dot_product_attention.
 
     mpirun -n 2 python transformer.py [--length 4096] [--type float16] [--steps 5]
 """
+from __future__ import annotations
+
 import argparse
 import sys
 import time
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
+from mpi4py import MPI
 from torch.nn import functional
 
-from spmm_dist import Context, Matrix
+from spmm_dist import Attention, Context, Matrix
 from spmm_dist.torch import attention, process_group, sum_over_ranks
 
 BOUND = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2}  # of losses, relative
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 LAYERS, FEATURES, CLASSES = 4, 16, 8
 
 
-def arguments(words=None):
+def arguments(words: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--length", type=int, default=256, help="default: %(default)s")
     parser.add_argument("--heads", type=int, default=2)
@@ -40,7 +45,7 @@ def arguments(words=None):
     return parser.parse_args(words)
 
 
-def mask_rows(options, first, rows):
+def mask_rows(options: argparse.Namespace, first: int, rows: int) -> List[Any]:
     """Columns of rows first to first + rows: the band, and columns drawn for each vector."""
     columns, each = np.arange(options.length), {}
     for i in range(first, first + rows):
@@ -52,7 +57,8 @@ def mask_rows(options, first, rows):
     return [each[i // options.vector] for i in range(first, first + rows)]
 
 
-def make_weights(options, dtype, device):
+def make_weights(options: argparse.Namespace, dtype: torch.dtype,
+                 device: torch.device) -> List[torch.Tensor]:
     """The same on all ranks."""
     generator, width = torch.Generator().manual_seed(0), options.heads * options.head
     shapes = [(FEATURES, width)]
@@ -63,7 +69,8 @@ def make_weights(options, dtype, device):
             .requires_grad_() for s in shapes]
 
 
-def make_data(options, dtype):
+def make_data(options: argparse.Namespace, dtype: torch.dtype) -> Tuple[
+        torch.Tensor, torch.Tensor]:
     """Features of all rows, and labels that depend on those of another row in the band."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((options.length, FEATURES))
@@ -72,39 +79,44 @@ def make_data(options, dtype):
     return torch.from_numpy(X).to(dtype), torch.from_numpy(labels)
 
 
-def run_model(X, weights, attend):
+def run_model(X: torch.Tensor, weights: List[torch.Tensor], attend: Attend) -> torch.Tensor:
     """Scores of classes; `attend` takes Q, K and V."""
-    H = X @ weights[0]
+    H: torch.Tensor = X @ weights[0]
     for layer in range(LAYERS):
         inner, out, up, down = weights[4 * layer + 1:4 * layer + 5]
         Q, K, V = (functional.layer_norm(H, H.shape[1:]) @ inner).chunk(3, 1)
         H = H + attend(Q, K, V) @ out
         H = H + functional.gelu(functional.layer_norm(H, H.shape[1:]) @ up) @ down
-    return functional.layer_norm(H, H.shape[1:]) @ weights[-1]
+    scores: torch.Tensor = functional.layer_norm(H, H.shape[1:]) @ weights[-1]
+    return scores
 
 
-def plain_attention(options, pattern):
+def plain_attention(options: argparse.Namespace, pattern: Optional[torch.Tensor]) -> Attend:
     """By torch, of the whole sequence; pattern None: dense."""
-    def attend(Q, K, V):
+    def attend(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
         q, k, v = (x.view(len(x), options.heads, options.head).transpose(0, 1) for x in (Q, K, V))
         if pattern is None:
-            made = functional.scaled_dot_product_attention(q[None].half(), k[None].half(),
-                                                           v[None].half())[0].to(Q.dtype)
+            dense = getattr(functional, "scaled_dot_product_attention")  # of torch 2
+            made = dense(q[None].half(), k[None].half(), v[None].half())[0].to(Q.dtype)
         else:
             scores = q @ k.transpose(1, 2) / options.head**0.5
             made = torch.softmax(scores.masked_fill(~pattern, -float("inf")), 2) @ v
-        return made.transpose(0, 1).reshape(Q.shape)
+        rows: torch.Tensor = made.transpose(0, 1).reshape(Q.shape)
+        return rows
     return attend
 
 
-def sparse_attention(plan, dtype):
+def sparse_attention(plan: Attention, dtype: torch.dtype) -> Attend:
     """By spmm_dist, of this rank's rows."""
-    def attend(Q, K, V):
-        return attention(plan, *(x.to(dtype) for x in (Q, K, V))).to(Q.dtype)
+    def attend(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
+        q, k, v = (x.to(dtype) for x in (Q, K, V))
+        rows: torch.Tensor = attention(plan, q, k, v).to(Q.dtype)
+        return rows
     return attend
 
 
-def train(attend, X, labels, options, comm):
+def train(attend: Attend, X: torch.Tensor, labels: torch.Tensor, options: argparse.Namespace,
+          comm: MPI.Comm) -> Tuple[List[float], float, float]:
     """Losses over all ranks of `comm`, the median time of a step, and torch's peak memory."""
     weights = make_weights(options, X.dtype, X.device)
     on_gpu, losses, times = X.device.type == "cuda", [], []
@@ -126,7 +138,8 @@ def train(attend, X, labels, options, comm):
     return losses, sorted(times)[len(times) // 2], peak
 
 
-def compare(losses, options, X, labels, comm, device):
+def compare(losses: List[float], options: argparse.Namespace, X: torch.Tensor,
+            labels: torch.Tensor, comm: MPI.Comm, device: str) -> None:
     """With plain torch on the whole sequence; ends the program where they differ."""
     pattern = torch.zeros(options.length, options.length, dtype=torch.bool, device=device)
     for i, columns in enumerate(mask_rows(options, 0, options.length)):
@@ -141,7 +154,8 @@ def compare(losses, options, X, labels, comm, device):
         sys.exit("the losses are not those of plain torch, or do not fall")
 
 
-def prepare(ctx, options):
+def prepare(ctx: Context, options: argparse.Namespace) -> Tuple[
+        Attention, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, str]:
     """The plan, features and labels of this rank's rows, whole features and labels, and the device.
     Collective."""
     dtype = getattr(torch, options.type)
@@ -149,7 +163,7 @@ def prepare(ctx, options):
     if device == "cuda":
         torch.cuda.set_device(ctx.info.device_ordinal)
         if options.type == "float16":  # other products on tensor cores, too
-            torch.set_float32_matmul_precision("high")
+            getattr(torch, "set_float32_matmul_precision")("high")
     n = options.length // options.vector
     first, last = (n * r // ctx.size * options.vector for r in (ctx.rank, ctx.rank + 1))
     last = options.length if ctx.rank + 1 == ctx.size else last
@@ -162,7 +176,7 @@ def prepare(ctx, options):
     return plan, X[first:last].to(device), labels[first:last].to(device), X, labels, device
 
 
-def main():
+def main() -> None:
     options = arguments()
     with Context(device=options.device) as ctx, process_group(ctx):
         plan, own, own_labels, X, labels, device = prepare(ctx, options)

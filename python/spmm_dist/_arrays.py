@@ -2,11 +2,14 @@
 """Arrays of any library as the C library sees them: an address, a shape, strides, a type, a place.
 Arrays are known by the protocols that they speak: nothing is copied and nothing imported but by
 `moved`."""
+from __future__ import annotations
+
 import ctypes
 import functools
 import importlib
 import sys
 import typing
+from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,8 +21,8 @@ class View(typing.NamedTuple):
     """Where the elements of an array lie."""
 
     address: int
-    shape: tuple
-    strides: typing.Optional[tuple]  # in elements; None: row-major without gaps
+    shape: Tuple[int, ...]
+    strides: Optional[Tuple[int, ...]]  # in elements; None: row-major without gaps
     dtype: str
     on_gpu: bool
     writable: bool
@@ -33,7 +36,7 @@ _TYPESTRS = {f"{e}{k}": n for k, n in (
 _BYTES = {"int64": 8, "int32": 4, **SIZES}
 
 
-def _by_interface(interface, what, on_gpu, framework):
+def _by_interface(interface: Any, what: str, on_gpu: bool, framework: str) -> View:
     dtype = _TYPESTRS.get(interface["typestr"])
     if dtype is None:
         raise TypeError(f"{what} has elements of type {interface['typestr']!r}, which the library "
@@ -51,7 +54,7 @@ def _by_interface(interface, what, on_gpu, framework):
     return View(address or 0, shape, strides, dtype, on_gpu, not readonly, framework)
 
 
-def _by_torch(x, what):
+def _by_torch(x: Any, what: str) -> View:
     torch = sys.modules["torch"]
     dtype = str(x.dtype)[6:]
     if x.layout is not torch.strided:
@@ -85,7 +88,7 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = (
     ctypes.POINTER(_DLTensor), [ctypes.py_object, ctypes.c_char_p])
 
 
-def _by_dlpack(x, what):
+def _by_dlpack(x: Any, what: str) -> View:
     # The capsule is dropped unconsumed: its memory stays that of x, which the caller holds.
     try:
         capsule = x.__dlpack__()
@@ -104,7 +107,7 @@ def _by_dlpack(x, what):
                 tensor.device in _DL_GPU, True, type(x).__module__.partition(".")[0])
 
 
-def view(x, what):
+def view(x: Any, what: str) -> View:
     """The `View` of an array.
 
     Raises
@@ -137,7 +140,7 @@ def view(x, what):
                         "torch, or an object with DLPack or the buffer protocol") from error
 
 
-def quick_key(x):
+def quick_key(x: Any) -> Any:
     """(address, key) of the common arrays: arrays of one key fit a plan alike, wherever they begin.
     None of others."""
     kind = type(x)
@@ -154,7 +157,7 @@ def quick_key(x):
     return None
 
 
-def leading(seen, what, is_row, rows, columns):
+def leading(seen: View, what: str, is_row: bool, rows: int, columns: int) -> int:
     """The leading dimension of a block of `rows` x `columns` that lies as `is_row` says.
 
     A vector counts as one column.
@@ -190,14 +193,15 @@ def leading(seen, what, is_row, rows, columns):
     return ld
 
 
-def expect_place(seen, what, on_gpu):
+def expect_place(seen: View, what: str, on_gpu: bool) -> None:
     """A ValueError where an array lies elsewhere than the context computes."""
     if seen.on_gpu != on_gpu:
         here, there = ("GPU" if gpu else "host" for gpu in (seen.on_gpu, on_gpu))
         raise ValueError(f"{what} lies on the {here}, but the context computes on the {there}")
 
 
-def ranges(seen, what, length, dtypes, on_gpu=None):
+def ranges(seen: View, what: str, length: Optional[int], dtypes: Sequence[str],
+           on_gpu: Optional[bool] = None) -> int:
     """Check a one-dimensional array without gaps of `length` (None: any); returns its address."""
     if seen.dtype not in dtypes:
         raise TypeError(f"{what} holds {seen.dtype}, but it must hold {' or '.join(dtypes)}")
@@ -215,7 +219,7 @@ def ranges(seen, what, length, dtypes, on_gpu=None):
     return seen.address
 
 
-def stream_of(stream, seen, device=None):
+def stream_of(stream: Any, seen: View, device: Optional[int] = None) -> Any:
     """The address of a CUDA stream: of CuPy, torch, an object with `__cuda_stream__`, an int; of
     None, the current one, on `device`, of the library that made the array."""
     if stream is None:
@@ -248,7 +252,8 @@ def stream_of(stream, seen, device=None):
                     "with __cuda_stream__, or the address of a cudaStream_t")
 
 
-def empty_like(x, seen, shape, dtype, order):
+def empty_like(x: Any, seen: View, shape: Tuple[int, ...], dtype: str,
+               order: typing.Literal["C", "F"]) -> Any:
     """An array of the library that made `x`, uninitialised; column-major for order "F"."""
     if seen.framework == "torch":
         torch = sys.modules["torch"]
@@ -268,8 +273,20 @@ def empty_like(x, seen, shape, dtype, order):
     raise TypeError(f"give C: it is not known how {seen.framework} allocates on GPUs")
 
 
+def rows_of(x: Any, what: str) -> Tuple[Any, View]:
+    """An array whose rows lie one after the other, copied where they do not, and its view."""
+    seen = view(x, what)
+    shape, strides = seen.shape, seen.strides
+    if strides is None or len(shape) not in (1, 2) or (shape[-1] <= 1 or strides[-1] == 1) and (
+            len(shape) == 1 or shape[0] <= 1 or strides[0] >= shape[1]):
+        return x, seen
+    made = empty_like(x, seen, shape, seen.dtype, "C")
+    made[...] = x
+    return made, view(made, what)
+
+
 @functools.lru_cache(maxsize=None)
-def _mover():
+def _mover() -> Any:
     """CuPy or torch with CUDA, whichever is there."""
     for name in ("cupy", "torch"):
         try:
@@ -283,7 +300,7 @@ def _mover():
                            "device='cpu'")
 
 
-def moved(x, device):
+def moved(x: Any, device: int) -> Any:
     """An array of NumPy on GPU `device`, by CuPy or torch."""
     library = _mover()
     if library.__name__ == "torch":
@@ -292,6 +309,6 @@ def moved(x, device):
         return library.asarray(x)
 
 
-def fetched(x):
+def fetched(x: Any) -> Any:
     """An array of `moved` in NumPy, once the work before is done."""
     return x.cpu().numpy() if hasattr(x, "cpu") else x.get()

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse attention in one operation."""
-from ._arrays import empty_like, expect_place, leading, quick_key, stream_of, view
-from ._collective import REFUSED, collective, expect, product, refuse
+from __future__ import annotations
+
+from typing import (TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar,
+                    Union)
+
+from ._arrays import View, empty_like, expect_place, leading, quick_key, stream_of, view
+from ._collective import REFUSED, Product, collective, expect, product, refuse
 from ._context import Resource
 from ._library import encoded, ffi, fill, lib, tuned, whole
-from ._matrix import Matrix
 from ._structs import AttentionInfo
+from . import _matrix
+
+if TYPE_CHECKING:
+    from ._matrix import Matrix
+
+Array = TypeVar("Array")
 
 
-class Attention(Resource):
+class Attention(Resource, Product):
     """Prepare ``O_i = sum_j softmax_j(scale <Q_i, K_j>) V_j`` over the entries (i, j) of a matrix.
 
     Collective.  Values of the matrix take no part.  Heads lie side by side: head h has columns
@@ -30,10 +40,11 @@ class Attention(Resource):
 
     _word = "attention plan"
 
-    @collective
-    def __init__(self, mask, heads, k, *, backward=False, kernel="auto", transport="auto",
-                 tuning=""):
-        pointer, heads, k = expect(mask, Matrix, "mask")._pointer, whole(heads), whole(k)
+    @collective()
+    def __init__(self, mask: Matrix, heads: int, k: int, *,  # type: ignore[misc]
+                 backward: bool = False, kernel: str = "auto", transport: str = "auto",
+                 tuning: Union[str, Mapping[str, Any]] = "") -> Any:
+        pointer, heads, k = expect(mask, _matrix.Matrix, "mask")._pointer, whole(heads), whole(k)
         options = ffi.new("spmm_attention_options_t *")
         options.struct_size = ffi.sizeof("spmm_attention_options_t")
         options.backward = bool(backward)
@@ -42,18 +53,25 @@ class Attention(Resource):
         options.kernel, options.transport, options.tuning = texts
         yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_attention_plan_t", lib.spmm_attention_plan_destroy,
-                         (lib.spmm_attention_plan_create, pointer, heads, k, options))
+                         (lib.spmm_attention_plan_create, pointer, heads, k, options), mask._number)
         #: The mask, heads and k as given.
         self.mask, self.heads, self.k = mask, heads, k
-        self._known = {}  # blocks that fit: checks take longer than a launch
+        # Blocks that fit: checks take longer than a launch.
+        self._known: Dict[Any, Tuple[View, int]] = {}
+
+    def _facts(self) -> Dict[str, Any]:
+        facts = {"shape": self.mask.shape, "nnz": self.mask.nnz, "heads": self.heads, "k": self.k,
+                 "dtype": self.mask.dtype}
+        return {**facts, **({"closed": True} if self.closed else {"kernel": self.info.kernel})}
 
     @property
-    def info(self):
+    def info(self) -> AttentionInfo:
         """AttentionInfo: what the plan chose, on this rank.  Local."""
         return AttentionInfo(**fill("spmm_attention_info_t", lib.spmm_attention_plan_get_info,
                                     self._pointer, ctx=self._context._pointer))
 
-    def _seen(self, blocks, gaps=True):
+    def _seen(self, blocks: Sequence[Tuple[Any, str, bool]], gaps: bool = True) -> List[
+            Tuple[int, View, int]]:
         """(address, view, leading dimension) of each of [(array, name, lives with the columns)]."""
         made = []
         for array, name, with_columns in blocks:
@@ -68,7 +86,7 @@ class Attention(Resource):
             made.append((key[0], *self._known[kind]))
         return made
 
-    def _check(self, array, name, with_columns, gaps):
+    def _check(self, array: Any, name: str, with_columns: bool, gaps: bool) -> Tuple[View, int]:
         """The view and leading dimension of a block that fits."""
         seen, on_gpu, info = view(array, name), self._context._on_gpu, self.mask.info
         width = self.heads * self.k
@@ -82,12 +100,11 @@ class Attention(Resource):
             raise ValueError(f"{name} has gaps between its rows: copy it")
         return seen, ld
 
-    def _sums(self, like, seen):
+    def _sums(self, like: Any, seen: View) -> Any:
         kind = "float64" if self.mask.dtype == "float64" else "float32"
         return empty_like(like, seen, (self.mask.info.local_rows, self.heads), kind, "C")
 
-    def _refuse(self, name="execute"):
-        """As that of a `Plan`."""
+    def _refuse(self, name: str = "execute") -> None:
         if self.closed:
             return
         if name == "gradients":
@@ -98,7 +115,8 @@ class Attention(Resource):
                    ffi.NULL, REFUSED, *[ffi.NULL, 0] * 3, ffi.NULL, ffi.NULL)
 
     @product
-    def execute(self, Q, K, V, scale=None, stream=None):
+    def execute(self, Q: Array, K: Array, V: Array, scale: Optional[float] = None,
+                stream: Any = None) -> Tuple[Any, Tuple[Any, ...], Tuple[Array, Array]]:
         """Attention.  Collective.
 
         Parameters
@@ -132,7 +150,9 @@ class Attention(Resource):
                 (out, sums))
 
     @product
-    def gradients(self, Q, K, V, out, lse, dO, scale=None, stream=None):
+    def gradients(self, Q: Array, K: Array, V: Array, out: Array, lse: Array, dO: Array,
+                  scale: Optional[float] = None, stream: Any = None) -> Tuple[
+                      Any, Tuple[Any, ...], Tuple[Array, Array, Array]]:
         """Gradients of Q, K and V from that of O.  Collective; needs option backward.
 
         Parameters

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C library: found, loaded, and compared with the MPI that mpi4py uses."""
+from __future__ import annotations
+
 import ctypes
 import os
 import pathlib
+from typing import Any, Dict, List, Mapping, Optional, Tuple, TypeVar
 
 from . import _build, _structs
-from ._capi import ffi
+from ._capi import ffi as ffi
 from ._errors import CLASSES, SpmmError
 
 
-def _candidates():
+T = TypeVar("T")
+
+
+def _candidates() -> List[str]:
     """Where the library may be: as the user says, as built, or wherever the system looks."""
     if os.environ.get("SPMM_LIBRARY"):
         return [os.environ["SPMM_LIBRARY"]]
@@ -17,11 +23,22 @@ def _candidates():
     return [str(built.resolve())] * built.exists() + [pathlib.Path(_build.LIBRARY).name]
 
 
-def _load():
+def _open(name: str) -> Any:
+    try:
+        return ffi.dlopen(name)
+    except OSError as error:
+        if "libmpi" not in str(error):
+            raise
+    from mpi4py import MPI  # noqa: F401: loads MPI, from where the system does not look for it
+
+    return ffi.dlopen(name)
+
+
+def _load() -> Tuple[str, Any]:
     reasons = []
     for path in _candidates():
         try:
-            found = ffi.dlopen(path)
+            found = _open(path)
             version = text(found.spmm_version())
         except (OSError, AttributeError) as error:
             reasons.append(str(error))
@@ -34,7 +51,7 @@ def _load():
                       ": name it by the environment variable SPMM_LIBRARY")
 
 
-def text(chars):
+def text(chars: Any) -> str:
     """A `const char *` as a str; NULL as ""."""
     return ffi.string(chars).decode("utf-8", "replace") if chars else ""
 
@@ -43,7 +60,7 @@ path, lib = _load()
 _errors = {getattr(lib, name): cls for name, cls in CLASSES.items()}
 
 
-def error(status, ctx=ffi.NULL):
+def error(status: int, ctx: Any = ffi.NULL) -> SpmmError:
     """The exception of a status, with the last sentence of a context (NULL: of this thread)."""
     made = _errors.get(status, SpmmError)(
         text(lib.spmm_last_error(ctx)) or text(lib.spmm_status_string(status)))
@@ -51,25 +68,25 @@ def error(status, ctx=ffi.NULL):
     return made
 
 
-def check(status, ctx=ffi.NULL):
+def check(status: int, ctx: Any = ffi.NULL) -> None:
     if status:
         raise error(status, ctx)
 
 
-def _address(handle, symbol):
+def _address(handle: Any, symbol: str) -> Optional[int]:
     try:
         return ctypes.cast(getattr(handle, symbol), ctypes.c_void_p).value
     except AttributeError:
         return None
 
 
-def _mpi_version(handle):
+def _mpi_version(handle: Any) -> str:
     buffer, length = ctypes.create_string_buffer(8192), ctypes.c_int()
     handle.MPI_Get_library_version(buffer, ctypes.byref(length))
     return buffer.value.decode("utf-8", "replace").strip("\0 \n")
 
 
-def check_mpi(MPI):
+def check_mpi(MPI: Any) -> None:
     """Are mpi4py's MPI and the library's one and the same?  Handles of one mean nothing to the
     other, which would crash."""
     ours, theirs = ctypes.CDLL(path), ctypes.CDLL(MPI.__file__)
@@ -84,7 +101,7 @@ def check_mpi(MPI):
                           "of them with the MPI of the other")
 
 
-def fill(kind, function, *arguments, ctx=ffi.NULL):
+def fill(kind: str, function: Any, *arguments: Any, ctx: Any = ffi.NULL) -> Dict[str, Any]:
     """The struct `kind` that `function(*arguments, &struct)` fills, as a dict; texts as str."""
     info = ffi.new(kind + " *")
     info.struct_size = ffi.sizeof(kind)
@@ -96,7 +113,7 @@ _chars = ffi.typeof("const char *")
 _type_enum = ffi.typeof("spmm_type_t")
 
 
-def as_dict(struct):
+def as_dict(struct: Any) -> Dict[str, Any]:
     found = {}
     kind = ffi.typeof(struct)
     for name, field in (kind.item if kind.kind == "pointer" else kind).fields:
@@ -127,7 +144,7 @@ TYPE_NAMES = {value: name for name, value in TYPES.items()}
 SIZES = {name: int(lib.spmm_type_size(value)) for name, value in TYPES.items()}
 
 
-def type_name(dtype):
+def type_name(dtype: Any) -> str:
     """The name in `TYPES` of a name, a NumPy or CuPy dtype or a torch dtype."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(
         dtype, "__name__", None) or str(dtype)
@@ -137,7 +154,7 @@ def type_name(dtype):
     return name
 
 
-def whole(value, kind="int64_t"):
+def whole(value: Any, kind: str = "int64_t") -> int:
     """A number as C takes it.
 
     Raises
@@ -148,7 +165,7 @@ def whole(value, kind="int64_t"):
     return int(ffi.new(kind + " *", value)[0])
 
 
-def encoded(value):
+def encoded(value: Any) -> bytes:
     """A text or path as C takes it.
 
     Raises
@@ -162,7 +179,7 @@ def encoded(value):
     return made
 
 
-def tuned(tuning):
+def tuned(tuning: Any) -> bytes:
     """Option tuning as C takes it: a str, or a dict of its keys, whose True and False are the words
     yes and no."""
     if isinstance(tuning, dict):
@@ -171,7 +188,7 @@ def tuned(tuning):
     return encoded(tuning)
 
 
-def choice(value, names, what):
+def choice(value: Any, names: Mapping[str, T], what: str) -> T:
     """The constant that a word names; `names` maps words to constants."""
     try:
         return names[value]

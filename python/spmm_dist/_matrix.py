@@ -1,20 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse matrix."""
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
 import warnings
+import weakref
+import zlib
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, List, Mapping, Optional,
+                    Sequence, Tuple, TypeVar, Union, cast)
 
 import numpy as np
 
-from ._arrays import ranges, view
-from ._collective import collective, expect
+from ._arrays import ranges, rows_of, view
+from ._attention import Attention
+from ._collective import collective, expect, of_product, refuse_solver
 from ._context import Context, Resource
-from ._errors import ArgumentError
+from ._errors import ArgumentError, UnsupportedError
 from ._library import SIZES, TYPES, as_dict, encoded, ffi, fill, lib, tuned, type_name, whole
+from ._plan import Plan
+from ._sddmm import Sddmm
+from ._shown import Shown
 from ._structs import MatrixInfo, ScaleInfo
 
+if TYPE_CHECKING:
+    import os
+
+    from typing_extensions import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
+R = TypeVar("R")
+Array = TypeVar("Array")
+Part = Sequence["np.ndarray[Any, Any]"]  # indptr, indices, data
 _VALUES = tuple(SIZES)[1:]
+_PIECE = 1 << 30  # bytes of a message
 
 
-def _csr_arrays(rows):
+def _csr_arrays(rows: Any) -> Tuple[Any, Any, Any, Any]:
     """(indptr, indices, data, columns or None) of whatever holds CSR rows."""
     if isinstance(rows, (tuple, list)) and len(rows) == 3:
         return (*rows, None)
@@ -26,46 +49,151 @@ def _csr_arrays(rows):
                     "of SciPy or CuPy, or a sparse_csr tensor of torch")
 
 
+def _whole_csr(S: Any) -> Tuple[Part, int]:
+    """The rows of a sparse matrix of SciPy, no entry twice, and its columns."""
+    if not hasattr(S, "tocsr") or len(getattr(S, "shape", ())) != 2:
+        raise TypeError(f"S is a {type(S).__name__}, not a sparse matrix of SciPy")
+    S = S.tocsr()
+    if S.dtype.name not in _VALUES:
+        raise TypeError(f"S holds {S.dtype}, but it must hold {' or '.join(_VALUES)}: convert it "
+                        "by S.astype()")
+    S = type(S)((S.data, S.indices, S.indptr), S.shape)  # whose flags are not those of old indices
+    if not S.has_canonical_format:
+        S = S.copy()
+        S.sum_duplicates()
+    return [np.ascontiguousarray(x) for x in (S.indptr, S.indices, S.data)], int(S.shape[1])
+
+
+def _split(S: Part, ranks: int) -> List[Part]:
+    """Consecutive rows for each rank, with as many rows and entries as for any other."""
+    work = S[0] + np.arange(len(S[0]))
+    cuts = np.searchsorted(work, [int(work[-1]) * rank // ranks for rank in range(ranks + 1)])
+    cuts[-1] = len(work) - 1
+    made: List[Part] = []
+    for first, last in zip(cuts, cuts[1:]):
+        entries = slice(S[0][first], S[0][last])
+        made.append((S[0][first:last + 1] - S[0][first], S[1][entries], S[2][entries]))
+    return made
+
+
+def _scattered(comm: Any, root: int, parts: Optional[List[Part]]) -> Part:
+    """What rank `root` has for this one, of any size.  Collective."""
+    def pieces(x: Any) -> List[Any]:
+        flat = x.view(np.uint8)
+        return [flat[i:i + _PIECE] for i in range(0, len(flat), _PIECE)]
+
+    about = comm.scatter(None if parts is None else [
+        [(x.dtype.str, len(x)) for x in part] for part in parts], root)
+    if parts is None:
+        mine = [np.empty(count, dtype) for dtype, count in about]
+        for piece in (piece for x in mine for piece in pieces(x)):
+            comm.Recv(piece, root)
+        return mine
+    for rank, part in enumerate(parts):
+        for piece in (piece for x in part if rank != root for piece in pieces(x)):
+            comm.Send(piece, rank)
+    return parts[root]
+
+
+def _share(columns: int, ctx: Context) -> int:
+    """Columns of this rank where they are split evenly."""
+    least, extra = divmod(columns, ctx.size)
+    return least + (ctx.rank < extra)
+
+
+def _makes(kind: Callable[Concatenate[Matrix, P], R]) -> Callable[
+        [Callable[..., Any]], Callable[Concatenate[Matrix, P], R]]:
+    """A method that makes a `kind`, with the arguments of that."""
+    def decorated(method: Callable[..., Any]) -> Callable[Concatenate[Matrix, P], R]:
+        @functools.wraps(method)
+        def call(self: Matrix, *arguments: P.args, **options: P.kwargs) -> R:
+            return kind(self, *arguments, **options)
+
+        of_kind, own = inspect.signature(kind), inspect.signature(method)
+        _, *rest = of_kind.parameters.values()
+        vars(call)["__signature__"] = own.replace(parameters=[*own.parameters.values(), *rest])
+        return cast("Callable[Concatenate[Matrix, P], R]", call)
+
+    return decorated
+
+
 class Matrix(Resource):
     """A sparse matrix, distributed over the ranks by blocks of consecutive rows.
 
-    Made by `from_csr`, `from_blocks`, `read` or `generate`, all of them collective.  Its columns,
-    which are the rows of B, are split over the ranks in the same way.
+    Made by `from_csr`, `from_scipy`, `from_blocks`, `read` or `generate`, all of them collective.
+    Its columns, which are the rows of B, are split over the ranks in the same way.
+
+    ``A @ B``, ``A.T @ B`` and ``A.H @ B`` multiply this rank's rows of B.  The first product of a
+    width, a type and one of the three makes a plan, which may take seconds; the matrix keeps it
+    until it is closed itself.  `plan` has options, and saves comparing calls over the ranks twice.
     """
 
     _word = "matrix"
+    __array_ufunc__ = None  # arrays of NumPy leave products to it
 
-    def __init__(self, ctx, call, *arguments):
+    def __init__(self, ctx: Context, call: Any, *arguments: Any) -> None:
         super().__init__(ctx, "spmm_matrix_t", lib.spmm_matrix_destroy,
                          (call, ctx._pointer, *arguments))
         self._updates = 0  # of values
         self._by_rows = call is not lib.spmm_matrix_create_cvse  # the order of values
+        self._plans: Dict[Tuple[int, str, str], Plan] = {}  # of products without a plan
         #: MatrixInfo: the shape, and this rank's part
         self.info = MatrixInfo(**fill("spmm_matrix_info_t", lib.spmm_matrix_get_info,
                                       self._pointer))
 
-    def __repr__(self):
-        return (f"<spmm_dist.Matrix of {self.info.rows} x {self.info.cols}, {self.info.nnz} "
-                f"entries of {self.info.type}{', closed' * self.closed}>")
+    def _facts(self) -> Dict[str, Any]:
+        return {"shape": self.shape, "nnz": self.nnz, "dtype": self.dtype,
+                **({"closed": True} if self.closed else {})}
 
     @property
-    def shape(self):
+    def shape(self) -> Tuple[int, int]:
         """Rows and columns of the whole matrix."""
         return self.info.rows, self.info.cols
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """The storage type by name, "float64" for example."""
         return self.info.type
 
     @property
-    def nnz(self):
+    def nnz(self) -> int:
         """Entries of the whole matrix."""
         return self.info.nnz
 
+    @property
+    def T(self) -> Transposed:
+        """The transpose, to be multiplied by blocks."""
+        return Transposed(self, "t")
+
+    @property
+    def H(self) -> Transposed:
+        """The conjugate transpose, to be multiplied by blocks."""
+        return Transposed(self, "h" if self.dtype.startswith("complex") else "t")
+
+    def __matmul__(self, B: Array) -> Array:
+        """This rank's rows of the product with B, of which it has this rank's rows.  Collective."""
+        return self._multiply(B, "n", sys._getframe(1).f_globals.get("__name__", ""))
+
+    @collective(on=of_product)
+    def _multiply(self, B: Array, op: str, caller: str) -> Generator[str, None, Array]:
+        """op(A) B, of a caller from module `caller`."""
+        self._pointer
+        if self._context.size > 1:
+            refuse_solver(caller)
+        B, seen = rows_of(B, "B")
+        width = seen.shape[1] if len(seen.shape) == 2 else 1
+        yield f"of object {self._number}, op {op}, {width} columns of {seen.dtype}"
+        plan = self._plans.get((width, seen.dtype, op))
+        if plan is None:
+            plan = self.plan(width, op=op, b_type=seen.dtype)
+            plan.matrix = weakref.proxy(self)  # no cycle: it goes with the matrix
+            self._plans[width, seen.dtype, op] = plan
+        return plan @ B
+
     @classmethod
-    @collective
-    def from_csr(cls, ctx, rows, *, local_cols=None):
+    @collective()
+    def from_csr(cls, ctx: Context, rows: Any, *, local_cols: Optional[int] = None) -> Generator[
+            str, None, Matrix]:
         """This rank's rows.  Collective; the arrays are local and copied.
 
         Parameters
@@ -101,17 +229,59 @@ class Matrix(Resource):
                                     f"but {other} on rank {rank}: give those of the whole matrix")
         if ctx.size > 1 and count > 0 and all(r == c for r, c in every):
             warnings.warn(f"all {ctx.size} ranks give {count} rows of {count} columns, which makes "
-                          f"a matrix of {ctx.size * count} rows: of one whole matrix S, give this "
-                          "rank's rows, S[first:last]", UserWarning, stacklevel=3)
+                          f"a matrix of {ctx.size * count} rows: Matrix.from_scipy(ctx, S) takes a "
+                          "whole matrix S", UserWarning, stacklevel=3)
         if local_cols is None:
-            local_cols = count
-            if known and known[0][0] != sum(r for r, _ in every):
-                least, extra = divmod(known[0][0], ctx.size)
-                local_cols = least + (ctx.rank < extra)
+            split = known and known[0][0] != sum(r for r, _ in every)
+            local_cols = _share(known[0][0], ctx) if split else count
         return cls(ctx, call, count, local_cols, *arguments)
 
+    @classmethod
+    @collective()
+    def from_scipy(cls, ctx: Context, S: Any, *, root: Optional[int] = None) -> Generator[
+            str, None, Matrix]:
+        """A whole matrix, of which each rank takes its rows.  Collective; S is copied.
+
+        Ranks get as many rows and entries as each other: `info` says which.
+
+        Parameters
+        ----------
+        ctx : Context
+        S : sparse matrix or array of SciPy
+            The same on all ranks.  Entries that are given twice are added up.
+        root : int, optional
+            The only rank that has S, which the others get their rows from; what they give for S is
+            not looked at.
+
+        Raises
+        ------
+        ArgumentError
+            for another S on some rank
+        """
+        expect(ctx, Context, "ctx")
+        root = None if root is None else whole(root, "int")
+        if root is not None and not 0 <= root < ctx.size:
+            raise ValueError(f"root is {root}, but there are {ctx.size} ranks")
+        parts, columns, words = None, 0, f"root={root}"
+        if root is None or ctx.rank == root:
+            whole_S, columns = _whole_csr(S)
+            parts = _split(whole_S, ctx.size)
+        if root is None:
+            sums = [zlib.crc32(x.data) for x in whole_S]
+            words = f"{len(whole_S[0]) - 1} x {columns}, checksums {sums}"
+        yield words
+        if root is None:
+            assert parts is not None
+            mine = parts[ctx.rank]
+        else:
+            columns = ctx.comm.bcast(columns, root)
+            mine = _scattered(ctx.comm, root, parts)
+        call, (count, *arguments) = cls._csr_arguments(*mine)
+        square = ctx.comm.allreduce(count) == columns
+        return cls(ctx, call, count, count if square else _share(columns, ctx), *arguments)
+
     @staticmethod
-    def _csr_arguments(indptr, indices, data):
+    def _csr_arguments(indptr: Any, indices: Any, data: Any) -> Tuple[Any, Tuple[Any, ...]]:
         seen = [view(x, what) for x, what in zip((indptr, indices, data),
                                                  ("indptr", "indices", "data"))]
         width = seen[0].dtype
@@ -132,9 +302,10 @@ class Matrix(Resource):
                       ffi.cast("void *", values), TYPES[seen[2].dtype])
 
     @classmethod
-    @collective
-    def from_blocks(cls, ctx, block_ptr, col_idx, values, *, vector, width=1, n_rows,
-                    local_cols=None):
+    @collective()
+    def from_blocks(cls, ctx: Context, block_ptr: Any, col_idx: Any, values: Any, *, vector: int,
+                    width: int = 1, n_rows: int, local_cols: Optional[int] = None) -> Generator[
+                        str, None, Matrix]:
         """This rank's blocks of `vector` rows by `width` columns.  Collective.
 
         Parameters
@@ -173,8 +344,9 @@ class Matrix(Resource):
                    TYPES[seen.dtype])
 
     @classmethod
-    @collective
-    def read(cls, ctx, path, dtype="auto", seed=0):
+    @collective()
+    def read(cls, ctx: Context, path: Union[str, os.PathLike[str]], dtype: Any = "auto",
+             seed: int = 0) -> Generator[str, None, Matrix]:
         """A matrix from a file.  Collective; rows are split evenly by entries.
 
         Parameters
@@ -196,8 +368,9 @@ class Matrix(Resource):
         return (yield from cls._by_text(ctx, lib.spmm_matrix_read, path, dtype, seed))
 
     @classmethod
-    @collective
-    def generate(cls, ctx, spec, dtype="float64", seed=0):
+    @collective()
+    def generate(cls, ctx: Context, spec: str, dtype: Any = "float64", seed: int = 0) -> Generator[
+            str, None, Matrix]:
         """A matrix by a generator, the same for any number of ranks.  Collective.
 
         Parameters
@@ -212,14 +385,16 @@ class Matrix(Resource):
         return (yield from cls._by_text(ctx, lib.spmm_matrix_generate, spec, dtype, seed))
 
     @classmethod
-    def _by_text(cls, ctx, call, what, dtype, seed):
+    def _by_text(cls, ctx: Context, call: Any, what: Any, dtype: Any, seed: int) -> Generator[
+            str, None, Matrix]:
         expect(ctx, Context, "ctx")
         what, dtype, seed = encoded(what), type_name(dtype), whole(seed, "uint64_t")
         yield ""
         return cls(ctx, call, what, TYPES[dtype], seed)
 
-    @collective
-    def write(self, path, format=None):
+    @collective()
+    def write(self, path: Union[str, os.PathLike[str]], format: Optional[str] = None) -> Generator[
+            str, None, None]:
         """Write the matrix to a file that `read` reads.  Collective; all ranks write.
 
         Parameters
@@ -235,12 +410,12 @@ class Matrix(Resource):
         FileError
             where the file cannot be written
         """
-        pointer, path = self._pointer, encoded(path)
+        pointer, file = self._pointer, encoded(path)
         name = ffi.NULL if format is None else ffi.new("char[]", encoded(format))
         yield f"object {self._number}"
-        self._context._call(lib.spmm_matrix_write, pointer, path, name)
+        self._context._call(lib.spmm_matrix_write, pointer, file, name)
 
-    def csr(self):
+    def csr(self) -> Tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """This rank's rows: ``(indptr, indices, data)``, copies in host memory with the columns of
         the whole matrix, ascending in each row.  Local.  bfloat16 comes as its 16 bits."""
         cells = ffi.new("const int64_t **"), ffi.new("const int64_t **"), ffi.new("const void **")
@@ -249,18 +424,20 @@ class Matrix(Resource):
         kind = "uint16" if self.dtype == "bfloat16" else self.dtype
         lengths = (self.info.local_rows + 1) * 8, self.info.local_nnz * 8, \
             self.info.local_nnz * size
-        return tuple(np.frombuffer(ffi.buffer(cell[0], length), like).copy()
-                     if length else np.empty(0, like)
-                     for cell, length, like in zip(cells, lengths, ("int64", "int64", kind)))
+        indptr, indices, data = (
+            np.frombuffer(ffi.buffer(cell[0], length), like).copy() if length else
+            np.empty(0, like) for cell, length, like in zip(cells, lengths,
+                                                            ("int64", "int64", kind)))
+        return indptr, indices, data
 
-    def drop_entries(self):
+    def drop_entries(self) -> None:
         """Free columns and values, of which plans have what they need.  Local, for all ranks to
         call: plans work on, but new ones, masks, `csr`, `write`, `scale` and `update_values`
         raise `ArgumentError`."""
         self._context._call(lib.spmm_matrix_drop_entries, self._pointer)
 
-    @collective
-    def update_values(self, values):
+    @collective()
+    def update_values(self, values: Any) -> Generator[str, None, None]:
         """New values, same pattern, in the order of the arrays given at creation, of `csr` where
         the matrix was read or generated.  Collective; refills every plan made from the matrix.
 
@@ -275,7 +452,9 @@ class Matrix(Resource):
         self._updates += 1
         self._context._call(lib.spmm_matrix_update_values, pointer, ffi.cast("void *", address))
 
-    def scale(self, n, ranks, *, ranks_per_node=0, partition=None, imbalance=0.0, tuning=""):
+    def scale(self, n: int, ranks: int, *, ranks_per_node: int = 0,
+              partition: Optional[str] = None, imbalance: float = 0.0,
+              tuning: Union[str, Mapping[str, Any]] = "") -> ScaleInfo:
         """What a product would exchange among ranks that need not be there.  On one rank.
 
         Parameters
@@ -305,23 +484,48 @@ class Matrix(Resource):
         self._context._call(lib.spmm_matrix_scale, self._pointer, n, options, info)
         return ScaleInfo(**as_dict(info))
 
-    def plan(self, *n, **options):
-        """``plan(n, **options)``: prepare ``C = alpha op(A) B + beta C``; see `Plan`.  Collective.
-        """
-        from ._plan import Plan
+    @_makes(Plan)
+    def plan(self) -> Plan:  # type: ignore[empty-body]
+        """Prepare ``C = alpha op(A) B + beta C``: the `Plan` of this matrix.  Collective."""
 
-        return Plan(self, *n, **options)
+    @_makes(Sddmm)
+    def sddmm(self) -> Sddmm:  # type: ignore[empty-body]
+        """Prepare products sampled at the entries of this matrix: its `Sddmm`.  Collective."""
 
-    def sddmm(self, *k, **options):
-        """``sddmm(k, **options)``: prepare products sampled at the entries of this matrix; see
-        `Sddmm`.  Collective."""
-        from ._sddmm import Sddmm
+    @_makes(Attention)
+    def attention(self) -> Attention:  # type: ignore[empty-body]
+        """Prepare attention at the entries of this matrix: its `Attention`.  Collective."""
 
-        return Sddmm(self, *k, **options)
 
-    def attention(self, *heads_and_k, **options):
-        """``attention(heads, k, **options)``: prepare attention at the entries of this matrix; see
-        `Attention`.  Collective."""
-        from ._attention import Attention
+class Transposed(Shown):
+    """The transpose of a matrix or, where `op` is "h", its conjugate transpose."""
 
-        return Attention(self, *heads_and_k, **options)
+    __array_ufunc__ = None
+
+    def __init__(self, matrix: Matrix, op: str) -> None:
+        #: The matrix, and "t" or "h"
+        self.matrix, self.op = matrix, op
+        #: As those of the matrix.
+        self.dtype, self.nnz, self.shape = matrix.dtype, matrix.nnz, matrix.shape[::-1]
+
+    def _facts(self) -> Dict[str, Any]:
+        return {"op": self.op, "shape": self.shape, "nnz": self.nnz, "dtype": self.dtype}
+
+    def _back(self, op: str) -> Matrix:
+        if self.op != op and self.dtype.startswith("complex"):
+            raise UnsupportedError("the conjugate of a matrix is no operand: conjugate B and C")
+        return self.matrix
+
+    @property
+    def T(self) -> Matrix:
+        """The matrix again, of a conjugate transpose where it is real."""
+        return self._back("t")
+
+    @property
+    def H(self) -> Matrix:
+        """The matrix again, of a transpose where it is real."""
+        return self._back("h")
+
+    def __matmul__(self, B: Array) -> Array:
+        """As that of the matrix.  Collective."""
+        return self.matrix._multiply(B, self.op, sys._getframe(1).f_globals.get("__name__", ""))

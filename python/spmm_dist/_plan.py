@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan, and the product itself."""
+from __future__ import annotations
+
 import os
 import tempfile
 import typing
+from typing import (TYPE_CHECKING, Any, Dict, Generator, List, Mapping, Optional, Tuple, Union,
+                    cast)
 
 import numpy as np
 
-from ._arrays import empty_like, expect_place, leading, quick_key, ranges, stream_of, view
-from ._collective import REFUSED, collective, expect, product, refuse
+from ._arrays import View, empty_like, expect_place, leading, quick_key, ranges, stream_of, view
+from ._collective import REFUSED, Product, collective, expect, product, refuse
 from ._context import Resource
 from ._library import TYPES, choice, encoded, ffi, fill, lib, text, tuned, type_name, whole
-from ._matrix import Matrix
 from ._structs import LayoutInfo, PlanStats, Span
+from . import _matrix
+
+if TYPE_CHECKING:
+    from ._matrix import Matrix
+    from ._plot import Picture
+
+Array = typing.TypeVar("Array")
 
 _OPS = {"n": lib.SPMM_OP_N, "t": lib.SPMM_OP_T, "h": lib.SPMM_OP_H}
 _LAYOUTS = {"row": lib.SPMM_LAYOUT_ROW, "col": lib.SPMM_LAYOUT_COL}
@@ -32,7 +42,7 @@ class Layout(typing.NamedTuple):
     C: LayoutInfo
 
 
-class Plan(Resource):
+class Plan(Resource, Product):
     """All that ``C = alpha op(A) B + beta C`` pays once.  Collective; may take seconds.
 
     Parameters
@@ -89,12 +99,15 @@ class Plan(Resource):
 
     _word = "plan"
 
-    @collective
-    def __init__(self, A, n, *, op="n", layout="row", compute="auto", c_type="auto", b_type="auto",
-                 partition="keep", imbalance=0.0, engine="auto", transport="auto", executes=0,
-                 deterministic=False, reproducible=False, graph=False, halo_type="auto",
-                 profile=False, exact_nonfinite=False, tuning=""):
-        pointer, n = expect(A, Matrix, "A")._pointer, whole(n)
+    @collective()
+    def __init__(self, A: Matrix, n: int, *, op: str = "n",  # type: ignore[misc]
+                 layout: str = "row", compute: str = "auto", c_type: Any = "auto",
+                 b_type: Any = "auto", partition: Union[str, os.PathLike[str]] = "keep",
+                 imbalance: float = 0.0, engine: str = "auto", transport: str = "auto",
+                 executes: int = 0, deterministic: bool = False, reproducible: bool = False,
+                 graph: bool = False, halo_type: Any = "auto", profile: bool = False,
+                 exact_nonfinite: bool = False, tuning: Union[str, Mapping[str, Any]] = "") -> Any:
+        pointer, n = expect(A, _matrix.Matrix, "A")._pointer, whole(n)
         options = ffi.new("spmm_plan_options_t *")
         options.struct_size = ffi.sizeof("spmm_plan_options_t")
         options.op = choice(op, _OPS, "op")
@@ -111,28 +124,38 @@ class Plan(Resource):
         options.reproducible = bool(reproducible)
         yield f"of object {A._number}"
         super().__init__(A._context, "spmm_plan_t", lib.spmm_plan_destroy,
-                         (lib.spmm_plan_create, pointer, n, options))
+                         (lib.spmm_plan_create, pointer, n, options), A._number)
         #: The matrix, n and op as given.
         self.matrix, self.n, self.op = A, n, op
         self._is_row = layout == "row"
         self._adds = op != "n" and not reproducible  # rows of C travel
         self._b_type = A.dtype if b_type == "auto" else type_name(b_type)
         self._c_type = self._b_type if c_type == "auto" else type_name(c_type)
+        self._own_values = False  # which are not the matrix's
         #: Layout: where the rows of B and C live
         self.layout = Layout(self._get_layout("B"), self._get_layout("C"))
         self._b_rows, self._c_rows = self.layout.B.local_rows, self.layout.C.local_rows
-        self._known = {"B": {}, "C": {}}
-        self._last = {"B": (None, None), "C": (None, None)}
+        self._known: Dict[str, Dict[Any, Tuple[int, int, View]]] = {"B": {}, "C": {}}
+        self._last: Dict[str, Tuple[Any, Any]] = {"B": (None, None), "C": (None, None)}
         self._execute = ffi.cast(_EXECUTE.format("double"), lib.spmm_execute)
         self._execute_scaled = ffi.cast(_EXECUTE.format("void *"), lib.spmm_execute_scaled)
         #: Of complex factors.
         self._sum_type = {"complex128": "double[]", "complex64": "float[]"}.get(A.dtype)
 
-    def __repr__(self):
-        return (f"<spmm_dist.Plan of op {self.op.upper()}, {self.n} columns of {self._b_type}"
-                f"{', closed' * self.closed}>")
+    def _facts(self) -> Dict[str, Any]:
+        if self.closed:
+            return {"op": self.op, "n": self.n, "dtype": self.dtype, "closed": True}
+        stats = self.stats
+        return {"shape": self.matrix.shape, "op": self.op, "n": self.n, "dtype": self.dtype,
+                "engine": stats.engine, "transport": stats.transport,
+                "partition": stats.partition, "halo_rows": stats.halo_rows}
 
-    def _get_layout(self, operand):
+    @property
+    def dtype(self) -> str:
+        """The type of B by name, "float64" for example."""
+        return self._b_type
+
+    def _get_layout(self, operand: str) -> LayoutInfo:
         found = fill("spmm_layout_info_t", lib.spmm_plan_get_layout, self._pointer,
                      _OPERANDS[operand], ctx=self._context._pointer)
         rows = found["local_rows"]
@@ -141,7 +164,7 @@ class Plan(Resource):
             np.empty(0, np.int64)
         return LayoutInfo(**found)
 
-    def _block(self, x, what, rows, columns, dtype):
+    def _block(self, x: Any, what: str, rows: int, columns: int, dtype: str) -> Tuple[View, int]:
         """The view of a dense block and its leading dimension."""
         seen = view(x, what)
         if seen.dtype != dtype:
@@ -150,7 +173,7 @@ class Plan(Resource):
             expect_place(seen, what, self._context._on_gpu)
         return seen, leading(seen, what, self._is_row, rows, columns)
 
-    def _take(self, x, what):
+    def _take(self, x: Any, what: str) -> Tuple[int, int, int, View]:
         """Address, columns, leading dimension and view of B or C.  What fits is kept by its key:
         checks take longer than the launch of a small product."""
         key, known = quick_key(x), self._known[what]
@@ -172,14 +195,14 @@ class Plan(Resource):
             known[key[1]] = columns, ld, seen
         return seen.address, columns, ld, seen
 
-    def _refuse(self, name="execute"):
-        """Tell the library that this rank refuses a product: it counts as one all the same."""
+    def _refuse(self, name: str = "execute") -> None:
         if not self.closed:
             refuse(self._context, lib.spmm_execute, self._pointer, REFUSED, 0.0, ffi.NULL, 0, 0.0,
                    ffi.NULL, 0, ffi.NULL)
 
     @product
-    def execute(self, B, C=None, alpha=1.0, beta=0.0, stream=None):
+    def execute(self, B: Array, C: Optional[Array] = None, alpha: complex = 1.0,
+                beta: complex = 0.0, stream: Any = None) -> Tuple[Any, Tuple[Any, ...], Array]:
         """``C = alpha op(A) B + beta C``.  Collective.
 
         Parameters
@@ -220,7 +243,7 @@ class Plan(Resource):
         to, columns, ldc, _ = self._take(C, "C")
         if columns != n:
             raise ValueError(f"C has shape {view(C, 'C').shape}, but B has {n} columns")
-        on = B.get_device() if seen.on_gpu and seen.framework == "torch" else None
+        on = getattr(B, "get_device")() if seen.on_gpu and seen.framework == "torch" else None
         handle, call = stream_of(stream, seen, on), self._execute
         if type(alpha) is not float or type(beta) is not float:
             if isinstance(alpha, _COMPLEX) or isinstance(beta, _COMPLEX):
@@ -234,19 +257,20 @@ class Plan(Resource):
         return call, (n, alpha, at, ldb, beta, to, ldc, handle), C
 
     @product
-    def __matmul__(self, B):
+    def __matmul__(self, B: Array) -> Tuple[Any, Tuple[Any, ...], Array]:
         """``op(A) @ B``, in an array made by the library that made B; see `execute`."""
-        return Plan.execute.__wrapped__(self, B)
+        made: Tuple[Any, Tuple[Any, ...], Array] = _prepare(self, B)
+        return made
 
-    @collective
-    def resync(self):
+    @collective()
+    def resync(self) -> Generator[str, None, None]:
         """Are all ranks in step, having refused the same number of products?  Collective; a
         `CommError` where they are not."""
         pointer = self._pointer
         yield f"object {self._number}"
         self._context._call(lib.spmm_plan_resync, pointer)
 
-    def update_values(self, values, stream=None):
+    def update_values(self, values: Any, stream: Any = None) -> None:
         """New values for this plan alone, in the order of `stream`.  Local.
 
         Parameters
@@ -266,9 +290,11 @@ class Plan(Resource):
         self._context._call(lib.spmm_plan_update_values, self._pointer,
                             ffi.cast("void *", address),
                             ffi.cast("void *", stream_of(stream, seen)))
+        self._own_values = True
 
-    @collective
-    def scatter(self, operand, src, dst=None, stream=None):
+    @collective()
+    def scatter(self, operand: str, src: Array, dst: Optional[Array] = None,
+                stream: Any = None) -> Generator[str, None, Array]:
         """Move a block from the caller's distribution to the plan's.  Collective; done when it
         returns.
 
@@ -285,12 +311,14 @@ class Plan(Resource):
         """
         return (yield from self._move(lib.spmm_plan_scatter, "scatter", operand, src, dst, stream))
 
-    @collective
-    def gather(self, operand, src, dst=None, stream=None):
+    @collective()
+    def gather(self, operand: str, src: Array, dst: Optional[Array] = None,
+               stream: Any = None) -> Generator[str, None, Array]:
         """The way back: ``(local_rows, n)`` to ``(original_rows, n)``; see `scatter`."""
         return (yield from self._move(lib.spmm_plan_gather, "gather", operand, src, dst, stream))
 
-    def _move(self, call, name, operand, src, dst, stream):
+    def _move(self, call: Any, name: str, operand: str, src: Array, dst: Optional[Array],
+              stream: Any) -> Generator[str, None, Array]:
         pointer, which = self._pointer, choice(operand, _OPERANDS, "operand")
         info = getattr(self.layout, operand)
         rows = [info.original_rows, info.local_rows][::1 if name == "scatter" else -1]
@@ -299,7 +327,8 @@ class Plan(Resource):
         n = shape[1] if len(shape) == 2 else 1
         seen, ld_src = self._block(src, "src", rows[0], n, dtype)
         if dst is None:
-            dst = empty_like(src, seen, (rows[1],) + shape[1:], dtype, "C" if self._is_row else "F")
+            dst = cast(Array, empty_like(src, seen, (rows[1],) + shape[1:], dtype,
+                                         "C" if self._is_row else "F"))
         out, ld_dst = self._block(dst, "dst", rows[1], n, dtype)
         if not out.writable:
             raise ValueError("dst is read-only")
@@ -309,20 +338,20 @@ class Plan(Resource):
                             ffi.cast("void *", out.address), ld_dst, handle)
         return dst
 
-    @collective
-    def write_partition(self, path):
+    @collective()
+    def write_partition(self, path: Union[str, os.PathLike[str]]) -> Generator[str, None, None]:
         """Write the part of every row, to be read back with partition "file:PATH".  Collective."""
-        pointer, path = self._pointer, encoded(path)
+        pointer, name = self._pointer, encoded(path)
         yield f"object {self._number}"
-        self._context._call(lib.spmm_plan_write_partition, pointer, path)
+        self._context._call(lib.spmm_plan_write_partition, pointer, name)
 
     @property
-    def stats(self):
+    def stats(self) -> PlanStats:
         """PlanStats: what one product does and did.  Local."""
         return PlanStats(**fill("spmm_plan_stats_t", lib.spmm_plan_get_stats, self._pointer,
                                 ctx=self._context._pointer))
 
-    def timeline(self):
+    def timeline(self) -> List[Span]:
         """The phases of the last product on this rank, of a plan with ``profile=True``.  Local.
 
         Returns
@@ -334,7 +363,7 @@ class Plan(Resource):
                             count)
         return [Span(text(s.phase), s.chunk, s.from_s, s.to_s) for s in spans[0:count[0]]]
 
-    def traffic(self):
+    def traffic(self) -> np.ndarray[Any, Any]:
         """Ghost rows that this rank receives from each.  Local.
 
         Returns
@@ -346,8 +375,8 @@ class Plan(Resource):
                             ffi.from_buffer("int64_t[]", rows))
         return rows
 
-    @collective
-    def halo(self):
+    @collective()
+    def halo(self) -> Generator[str, None, np.ndarray[Any, Any]]:
         """The rows of B that this rank needs of other ranks; with op "t" and "h", unless the plan
         is reproducible, the rows of C of other ranks to which it adds.  Collective.
 
@@ -363,7 +392,7 @@ class Plan(Resource):
                             ffi.from_buffer("int64_t[]", rows))
         return rows
 
-    def explain(self):
+    def explain(self) -> str:
         """Every engine, transport and number of chunks with its predicted and measured time, the
         winner, and why, on this rank.  Local.
 
@@ -377,10 +406,16 @@ class Plan(Resource):
             with open(name, encoding="utf-8", errors="replace") as report:
                 return report.read()
 
-    @collective
-    def plot(self):
+    @collective()
+    def plot(self, path: Union[str, os.PathLike[str], None] = None) -> Generator[
+            str, None, Picture]:
         """Who sends how many rows to whom, and when each phase of the last product ran on each
         rank, as spmm_dist_plot draws it.  Collective.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            A file that rank 0 writes it to, as SVG.
 
         Returns
         -------
@@ -390,8 +425,20 @@ class Plan(Resource):
         from ._plot import draw
 
         mine = self.traffic().tolist(), [s.__dict__ for s in self.timeline()]
-        stats = self.stats
-        yield f"object {self._number}"
+        stats, path = self.stats, None if path is None else os.fspath(path)
+        yield f"object {self._number}, path={path!r}"
         traffic, spans = zip(*self._context._comm.allgather(mine))
-        return draw({"picture": {"traffic": traffic, "spans": spans}, "engine": stats.engine,
-                     "schedule": stats.schedule, "transport": stats.transport})
+        picture: Picture = draw({
+            "picture": {"traffic": traffic, "spans": spans}, "engine": stats.engine,
+            "schedule": stats.schedule, "transport": stats.transport})
+        failed = None
+        if path is not None and self._context.rank == 0:
+            try:
+                picture.save(path)
+            except OSError as error:
+                failed = error
+        self._context._agree(f"writing {path!r}", failed)
+        return picture
+
+
+_prepare: Any = vars(Plan.execute)["__wrapped__"]

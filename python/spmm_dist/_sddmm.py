@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sampled dense-dense products."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, TypeVar, Union
+
 from ._arrays import empty_like, expect_place, leading, ranges, stream_of, view
-from ._collective import REFUSED, collective, expect, product, refuse
+from ._collective import REFUSED, Product, collective, expect, product, refuse
 from ._context import Resource
 from ._library import TYPES, encoded, ffi, fill, lib, tuned, type_name, whole
-from ._matrix import Matrix
 from ._structs import SddmmInfo
+from . import _matrix
+
+if TYPE_CHECKING:
+    from ._matrix import Matrix
+
+Array = TypeVar("Array")
 
 
-class Sddmm(Resource):
+class Sddmm(Resource, Product):
     """Prepare ``S_e = alpha <X_i, Y_j> + beta S_e`` for every entry e = (i, j) of a matrix.
 
     Collective.  Values of the matrix take no part, as in cuSPARSE.
@@ -28,10 +37,11 @@ class Sddmm(Resource):
 
     _word = "sddmm plan"
 
-    @collective
-    def __init__(self, mask, k, *, s_type="auto", kernel="auto", transport="auto",
-                 tuning=""):
-        pointer, k = expect(mask, Matrix, "mask")._pointer, whole(k)
+    @collective()
+    def __init__(self, mask: Matrix, k: int, *, s_type: Any = "auto",  # type: ignore[misc]
+                 kernel: str = "auto", transport: str = "auto",
+                 tuning: Union[str, Mapping[str, Any]] = "") -> Any:
+        pointer, k = expect(mask, _matrix.Matrix, "mask")._pointer, whole(k)
         options = ffi.new("spmm_sddmm_options_t *")
         options.struct_size = ffi.sizeof("spmm_sddmm_options_t")
         options.s_type = TYPES[type_name(s_type)]
@@ -40,25 +50,30 @@ class Sddmm(Resource):
         options.kernel, options.transport, options.tuning = texts
         yield f"of object {mask._number}"
         super().__init__(mask._context, "spmm_sddmm_plan_t", lib.spmm_sddmm_plan_destroy,
-                         (lib.spmm_sddmm_plan_create, pointer, k, options))
+                         (lib.spmm_sddmm_plan_create, pointer, k, options), mask._number)
         #: The mask and k as given.
         self.mask, self.k = mask, k
         self._s_type = mask.dtype if s_type == "auto" else type_name(s_type)
 
+    def _facts(self) -> Dict[str, Any]:
+        facts = {"shape": self.mask.shape, "nnz": self.mask.nnz, "k": self.k,
+                 "dtype": self.mask.dtype}
+        return {**facts, **({"closed": True} if self.closed else {"kernel": self.info.kernel})}
+
     @property
-    def info(self):
+    def info(self) -> SddmmInfo:
         """SddmmInfo: what the plan chose, on this rank.  Local."""
         return SddmmInfo(**fill("spmm_sddmm_info_t", lib.spmm_sddmm_plan_get_info, self._pointer,
                                 ctx=self._context._pointer))
 
-    def _refuse(self, name="execute"):
-        """As that of a `Plan`."""
+    def _refuse(self, name: str = "execute") -> None:
         if not self.closed:
             refuse(self._context, lib.spmm_sddmm, self._pointer, REFUSED, 0.0, ffi.NULL, 0,
                    ffi.NULL, 0, 0.0, ffi.NULL, ffi.NULL)
 
     @product
-    def execute(self, X, Y, S=None, alpha=1.0, beta=0.0, stream=None):
+    def execute(self, X: Array, Y: Array, S: Optional[Array] = None, alpha: float = 1.0,
+                beta: float = 0.0, stream: Any = None) -> Tuple[Any, Tuple[Any, ...], Array]:
         """``S_e = alpha <X_i, Y_j> + beta S_e``.  Collective.
 
         Parameters
@@ -98,7 +113,8 @@ class Sddmm(Resource):
         x, y, s = (ffi.cast("void *", at) for at in (seen[0].address, seen[1].address, address))
         return lib.spmm_sddmm, (k, float(alpha), x, lds[0], y, lds[1], float(beta), s, handle), S
 
-    def softmax(self, S, P=None, scale=1.0, stream=None):
+    def softmax(self, S: Array, P: Optional[Array] = None, scale: float = 1.0,
+                stream: Any = None) -> Array:
         """``P = softmax(scale S)`` over the entries of each row.  Local.
 
         Parameters

@@ -1,33 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans in SciPy's block eigensolver.
+"""Plans in SciPy's solvers.
 
 ::
 
-    from spmm_dist.scipy import lobpcg
+    from spmm_dist.scipy import linear_operator, lobpcg
 
+    values = scipy.sparse.linalg.eigsh(linear_operator(A.plan(1)), 10, return_eigenvectors=False)
     values, X = lobpcg(A.plan(10), X, largest=False, tol=1e-8, maxiter=200)
 
-SciPy's LOBPCG runs unchanged on every rank, on this rank's rows alone: `RowBlock` makes its inner
-products sums over all ranks, and `Operator` its products those of the plan.  SciPy computes on the
-host: for a plan on GPUs, `Operator` moves rows there and back.
+`linear_operator` fits any of them, and every rank has whole vectors and does all of SciPy's work.
+`lobpcg` distributes that, too: SciPy's LOBPCG runs unchanged on every rank, on this rank's rows
+alone: `RowBlock` makes its inner products sums over all ranks, and `Operator` its products those of
+the plan.  SciPy computes on the host: for a plan on GPUs rows are moved there and back.
 """
-import inspect
+from __future__ import annotations
+
 import warnings
+import zlib
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Optional, Union
 
 import numpy as np
 import scipy.sparse.linalg
 from mpi4py import MPI
 
 from ._arrays import fetched, moved
-from ._collective import Handle, agree, collective, expect
+from ._collective import Handle, agree, collective, expect, meetings
 from ._plan import Plan
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._context import Context
+
+#: A second matrix or a preconditioner: a plan, or a function of this rank's rows.
+Second = Union[None, Plan, Callable[[Any], Any]]
 _ALONG_ROWS = {np.add, np.maximum, np.minimum}
 # Functions of NumPy that end in methods or ufuncs, which know what to do.
 _PASSED = {np.sum, np.amax, np.amin, np.max, np.min, np.shape, np.ndim, np.copy}
 
 
-def _extreme(ufunc, dtype):
+def _extreme(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
     """The maximum or minimum of no rows, below or above all others."""
     least = ufunc is np.maximum
     if dtype.kind in "iu":
@@ -35,10 +47,11 @@ def _extreme(ufunc, dtype):
     return not least if dtype.kind == "b" else -np.inf if least else np.inf
 
 
-def _over_ranks(part, comm, ufunc=np.add):
+def _over_ranks(part: Callable[[], Any], comm: MPI.Intracomm, ufunc: np.ufunc = np.add) -> Any:
     """What all ranks' `part()` come to: the same bits on all, so that all take the same decisions,
     or an exception on all.  Collective."""
-    x = failed = None
+    x: Any = None
+    failed = None
     try:
         x = np.asarray(part(), order="C")
     except Exception as error:
@@ -52,7 +65,7 @@ def _over_ranks(part, comm, ufunc=np.add):
     return total if total.ndim else total[()]
 
 
-class RowBlock(np.ndarray):
+class RowBlock(np.ndarray):  # type: ignore[type-arg]
     """This rank's rows of a block that is distributed over the ranks by rows.
 
     An array of NumPy in which what runs along rows runs over all ranks, and is then collective:
@@ -67,39 +80,42 @@ class RowBlock(np.ndarray):
     comm : mpi4py.MPI.Comm
     """
 
-    def __new__(cls, rows, comm):
+    _comm: MPI.Intracomm
+
+    def __new__(cls, rows: Any, comm: MPI.Intracomm) -> RowBlock:
         expect(comm, MPI.Comm, "comm")
         made = np.asarray(rows).view(cls)
         made._comm = comm
         return made
 
-    def __array_finalize__(self, other):
-        self._comm = getattr(other, "_comm", None)
+    def __array_finalize__(self, other: Any) -> None:
+        comm: Any = getattr(other, "_comm", None)
+        self._comm = comm
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a RowBlock is not pickled, since it has the rows of one rank of this run: "
                         "numpy.asarray() of it is")
 
     @property
-    def T(self):
+    def T(self) -> Any:
         """Its transpose: columns over all ranks, to be multiplied by another block."""
         return self if self.ndim < 2 else _Columns(self)
 
-    def transpose(self, *axes):
+    def transpose(self, *axes: Any) -> Any:
         if axes not in ((), (None,), (1, 0), ((1, 0),)):
             raise TypeError("transpose() of a RowBlock swaps its rows and columns, and no more")
         return self.T
 
-    def reshape(self, *shape, **options):
+    def reshape(self, *shape: Any, **options: Any) -> Any:
         made = super().reshape(*shape, **options)
         if made.ndim > 1 and made.shape[0] != self.shape[0]:
             raise TypeError("reshape() of a RowBlock keeps its rows, or makes a vector of it")
         return made
 
-    def dot(self, other):
+    def dot(self, other: Any) -> Any:  # type: ignore[override]
         return self @ other
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         first = key[0] if isinstance(key, tuple) and key else key
         if first is None:
             raise TypeError("a RowBlock has its rows in front: a new axis may follow them")
@@ -107,7 +123,7 @@ class RowBlock(np.ndarray):
         return (np.asarray(self)[key] if isinstance(first, (int, np.integer))
                 else super().__getitem__(key))
 
-    def __array_function__(self, function, types, arguments, options):
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         if function is np.dot and len(arguments) == 2 and not options:
             return arguments[0] @ arguments[1]
         if function in _PASSED:
@@ -115,7 +131,8 @@ class RowBlock(np.ndarray):
         raise TypeError(f"numpy.{function.__name__} of a RowBlock, whose rows are on several ranks:"
                         " numpy.asarray() of it has this rank's")
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None,
+                        **options: Any) -> Any:
         plain = [np.asarray(x) if isinstance(x, RowBlock) else x for x in inputs]
         if out is not None:
             options["out"] = tuple(np.asarray(x) if isinstance(x, RowBlock) else x for x in out)
@@ -128,7 +145,7 @@ class RowBlock(np.ndarray):
         raise TypeError(f"numpy.{ufunc.__name__}.{method} of a RowBlock, whose rows are on several "
                         "ranks")
 
-    def _elementwise(self, inputs, found, out):
+    def _elementwise(self, inputs: Any, found: Any, out: Any) -> Any:
         if out is not None:
             return out if len(out) > 1 else out[0]
         if isinstance(found, tuple):
@@ -137,12 +154,12 @@ class RowBlock(np.ndarray):
             raise TypeError("an array of more axes than a RowBlock would move its rows")
         return RowBlock(found, self._comm)
 
-    def _matmul(self, inputs, plain, options):
+    def _matmul(self, inputs: Any, plain: Any, options: Any) -> Any:
         if (isinstance(inputs[0], RowBlock) and inputs[0].ndim > 1
                 and not isinstance(inputs[1], RowBlock)):
             return RowBlock(np.matmul(*plain, **options), self._comm)
 
-        def part():
+        def part() -> Any:
             if not isinstance(inputs[0], RowBlock):
                 raise TypeError("an array times a RowBlock would add rows of this rank alone: the "
                                 "transpose of a RowBlock adds those of all")
@@ -153,13 +170,15 @@ class RowBlock(np.ndarray):
 
         return _over_ranks(part, self._comm)
 
-    def _reduce(self, ufunc, x, axis=0, out=None, **options):
+    def _reduce(self, ufunc: np.ufunc, x: Any, axis: Any = 0, out: Any = None,
+                **options: Any) -> Any:
         if axis is not None and set(np.ravel(axis)) <= {*range(1, x.ndim), *range(1 - x.ndim, 0)}:
             return RowBlock(ufunc.reduce(x, axis, out=out, **options), self._comm)
 
-        def part():
+        def part() -> Any:
             # What methods pass on though nothing is asked for.
-            asked = {k: v for k, v in options.items() if v is not None and v is not np._NoValue
+            nothing: Any = np
+            asked = {k: v for k, v in options.items() if v is not None and v is not nothing._NoValue
                      and not (k == "where" and v is True)}
             if (ufunc not in _ALONG_ROWS or out is not None
                     or not asked.keys() <= {"keepdims", "dtype"}):
@@ -172,8 +191,8 @@ class RowBlock(np.ndarray):
         return _over_ranks(part, self._comm, ufunc)
 
 
-def _refused(name):
-    def method(self, *arguments, **options):
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: RowBlock, *arguments: Any, **options: Any) -> Any:
         raise TypeError(f"{name}() of a RowBlock, whose rows are on several ranks: numpy.asarray() "
                         "of it has this rank's")
 
@@ -191,17 +210,17 @@ class _Columns:
 
     __array_ufunc__ = None
 
-    def __init__(self, rows):
+    def __init__(self, rows: RowBlock) -> None:
         self.T = rows
         self.shape, self.dtype, self.ndim = rows.shape[::-1], rows.dtype, 2
 
-    def conj(self):
+    def conj(self) -> _Columns:
         return _Columns(self.T.conj())
 
     conjugate = conj
 
-    def __matmul__(self, other):
-        def part():
+    def __matmul__(self, other: Any) -> Any:
+        def part() -> Any:
             if not isinstance(other, RowBlock):
                 raise TypeError("the transpose of a RowBlock is multiplied by a RowBlock")
             return np.asarray(self.T).T @ np.asarray(other)
@@ -210,10 +229,24 @@ class _Columns:
 
     dot = __matmul__
 
-    def __array_function__(self, function, types, arguments, options):
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         if function is not np.dot or len(arguments) != 2 or options:
             raise TypeError(f"numpy.{function.__name__} of the transpose of a RowBlock")
         return arguments[0] @ arguments[1]
+
+
+def _by_host(plan: Plan, rows: Any) -> NDArray[Any]:
+    """The product with rows of NumPy, also of a plan on GPUs."""
+    on_gpu, ordinal = plan.context._on_gpu, plan.context.info.device_ordinal
+    try:
+        rows = np.ascontiguousarray(rows)
+        rows = moved(rows, ordinal) if on_gpu else rows
+    except Exception:
+        plan._refuse()
+        raise
+    found = plan.execute(rows)
+    made: NDArray[Any] = fetched(found) if on_gpu else found
+    return made
 
 
 class Operator(Handle):
@@ -221,7 +254,8 @@ class Operator(Handle):
     those of a plan on GPUs are copied there and back, by CuPy or torch.
 
     On several ranks it multiplies a `RowBlock` and nothing else: a solver that is given this rank's
-    rows as an array would take them for the whole, and find something else on every rank.
+    rows as an array would take them for the whole, and find something else on every rank:
+    `linear_operator` is for such.
 
     Parameters
     ----------
@@ -237,7 +271,7 @@ class Operator(Handle):
     dtype : numpy.dtype
     """
 
-    def __init__(self, plan, adjoint=None):
+    def __init__(self, plan: Plan, adjoint: Optional[Plan] = None) -> None:
         expect(plan, Plan, "plan")
         if adjoint is not None:
             expect(adjoint, Plan, "adjoint")
@@ -248,33 +282,34 @@ class Operator(Handle):
         self.plan, self.adjoint = plan, adjoint
         self.shape, self.dtype = (rows, rows), np.dtype(plan._b_type)
 
+    def _facts(self) -> Dict[str, Any]:
+        return {"shape": self.shape, "dtype": self.dtype.name, "plan": self.plan}
+
     @property
-    def _context(self):
+    def _context(self) -> Optional[Context]:  # type: ignore[override]
         return self.plan.context if hasattr(self, "plan") else None
 
-    def _apply(self, plan, X):
+    def _apply(self, plan: Plan, X: Any) -> Any:
         context = plan.context
-        on_gpu = context.info.device == "cuda"
         try:
             if context.size > 1 and not isinstance(X, RowBlock):
                 raise TypeError(f"X is a {type(X).__name__}, which has no more than this rank's "
-                                "rows for a solver: use spmm_dist.scipy.lobpcg, or give a RowBlock")
+                                "rows for a solver: use spmm_dist.scipy.linear_operator or "
+                                "spmm_dist.scipy.lobpcg, or give a RowBlock")
             if np.asarray(X).dtype.kind == "c" and self.dtype.kind != "c":
                 raise TypeError("X is complex, but the plan multiplies real blocks")
             rows = np.ascontiguousarray(X, self.dtype)
-            rows = moved(rows, context.info.device_ordinal) if on_gpu else rows
         except Exception:
             plan._refuse()
             raise
-        found = plan.execute(rows)
-        found = fetched(found) if on_gpu else found
+        found = _by_host(plan, rows)
         return RowBlock(found, context.comm) if isinstance(X, RowBlock) else found
 
-    def matmat(self, X):
+    def matmat(self, X: Any) -> Any:
         """``A X``, a `RowBlock` of one.  Collective."""
         return self._apply(self.plan, X)
 
-    def rmatmat(self, X):
+    def rmatmat(self, X: Any) -> Any:
         """The conjugate transpose of A times X."""
         if self.adjoint is None:
             raise ValueError("give the plan with op='h' as adjoint")
@@ -284,8 +319,123 @@ class Operator(Handle):
     rmatvec = rmatmat
 
 
-@collective
-def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **options):
+class _Replicated(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """See `linear_operator`."""
+
+    def __init__(self, plan: Plan, adjoint: Optional[Plan]) -> None:
+        layout = plan.layout
+        parts = plan.context.comm.allgather(layout.C.global_row)
+        columns = plan.matrix.shape[plan.op == "n"]
+        super().__init__(np.dtype(plan.dtype), (sum(len(part) for part in parts), columns))
+        self.plan, self._adjoint_plan = plan, adjoint
+        self._from, self._counts = layout.B.global_row, [len(part) for part in parts]
+        self._to = np.concatenate(parts)
+
+    def _all_rows(self, part: NDArray[Any]) -> NDArray[Any]:
+        """The rows of all ranks, in order.  Collective."""
+        row = MPI.BYTE.Create_contiguous(part.shape[1] * part.itemsize).Commit()
+        every = np.empty((len(self._to), part.shape[1]), part.dtype)
+        starts = np.cumsum([0, *self._counts[:-1]])
+        self.plan.context.comm.Allgatherv([np.ascontiguousarray(part), len(part), row],
+                                          [every, (self._counts, starts), row])
+        row.Free()
+        made = np.empty_like(every)
+        made[self._to] = every
+        return made
+
+    def _matmat(self, X: Any) -> NDArray[Any]:
+        failed, words, plan = None, "", self.plan
+        try:
+            plan._pointer
+            X = np.asarray(X)
+            if X.dtype.kind not in "biufc":
+                raise TypeError(f"X holds {X.dtype}, no numbers")
+            split = X.dtype.kind == "c" and self.dtype.kind != "c"  # one product for each part
+            X = np.ascontiguousarray(np.hstack([X.real, X.imag]) if split else X, self.dtype)
+            words = (f"object {plan._number}, {X.shape[1]} columns with checksum "
+                     f"{zlib.crc32(X.data)}: give all ranks the same, start "
+                     "vectors too")
+        except Exception as error:
+            failed = error
+        agree(plan.context.comm, f"linear_operator of {words}", failed)
+        parts = [_by_host(plan, X[self._from, first:first + plan.n])
+                 for first in range(0, X.shape[1], plan.n)]
+        none = np.empty((self._counts[plan.context.rank], 0), self.dtype)
+        found = self._all_rows(np.hstack([none, *parts]))
+        half = found.shape[1] // 2
+        return found[:, :half] + 1j * found[:, half:] if split else found
+
+    def _adjoint(self) -> _Replicated:
+        plan = self.plan
+        if self._adjoint_plan is None:
+            if plan.op == "t" and plan.matrix.dtype.startswith("complex"):
+                raise ValueError("the adjoint of a transpose is a conjugate, which no plan "
+                                 "multiplies by")
+            if plan._own_values:
+                raise ValueError("the plan has values of its own: give linear_operator() the plan "
+                                 "of its adjoint with the same")
+            self._adjoint_plan = plan.matrix.plan(
+                plan.n, op="h" if plan.op == "n" else "n", b_type=plan.dtype)
+        return _Replicated(self._adjoint_plan, plan)
+
+    def __repr__(self) -> str:
+        return f"<spmm_dist.scipy.linear_operator: shape={self.shape}, plan={self.plan!r}>"
+
+
+def _told(name: str) -> Callable[..., Any]:
+    """A method of SciPy: what that refuses before there is a product is refused on all ranks."""
+    def method(self: _Replicated, x: Any) -> Any:
+        met = meetings[0]
+        try:
+            return getattr(super(_Replicated, self), name)(x)
+        except Exception as error:
+            if meetings[0] == met:
+                agree(self.plan.context.comm, name, error)
+            raise
+
+    return method
+
+
+for _name in ("matvec", "rmatvec", "matmat", "rmatmat", "dot", "__matmul__"):
+    setattr(_Replicated, _name, _told(_name))
+
+
+@collective()
+def linear_operator(plan: Plan, adjoint: Optional[Plan] = None) -> Generator[str, None, Any]:
+    """A plan as SciPy's own solvers take it: they run on every rank, on whole vectors.  Collective,
+    as every product of it.
+
+    Each rank multiplies its rows, and gets those of all others, so that all ranks have the same
+    bits.  A complex vector is multiplied by a real matrix in two parts.  Blocks may have any number
+    of columns: the plan takes as many at a time as it has.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of any shape, op and partition.
+    adjoint : Plan, optional
+        For `rmatvec` and `rmatmat`.  Default: made when it is first asked for.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator
+        On vectors of NumPy, which are the same on all ranks: where they differ, in a random start
+        vector for example, every rank raises an `ArgumentError`.
+    """
+    expect(plan, Plan, "plan")._pointer
+    if adjoint is not None:
+        expect(adjoint, Plan, "adjoint")._pointer
+    np.dtype(plan.dtype)  # NumPy has no bfloat16
+    yield f"of object {plan._number}, adjoint {adjoint and adjoint._number}"
+    return _Replicated(plan, adjoint)
+
+
+@collective()
+def lobpcg(plan: Plan, X: Any, B: Second = None, M: Second = None, Y: Any = None,
+           tol: Optional[float] = None, maxiter: Optional[int] = None, largest: bool = True,
+           verbosityLevel: int = 0, retLambdaHistory: bool = False,
+           retResidualNormsHistory: bool = False,
+           restartControl: Optional[int] = None) -> Generator[str, None, Any]:
     """``scipy.sparse.linalg.lobpcg`` over all ranks.  Collective.
 
     Parameters
@@ -300,8 +450,8 @@ def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **option
         This rank's rows of the constraints.
     tol : float, optional
         Default: square root of the machine epsilon times the rows of the matrix.
-    options
-        maxiter, largest, retLambdaHistory and so on, as SciPy's.
+    maxiter, largest, verbosityLevel, retLambdaHistory, retResidualNormsHistory, restartControl
+        As SciPy's; None: its default.
 
     Returns
     -------
@@ -322,16 +472,18 @@ def lobpcg(plan, X, B=None, M=None, Y=None, tol=None, verbosityLevel=0, **option
     if rows - (0 if Y is None else Y.shape[1]) < 5 * X.shape[1]:
         raise ValueError(f"this rank has {rows} rows for {X.shape[1]} columns of X: LOBPCG takes "
                          "five times as many rows as columns on every rank")
-    inspect.signature(scipy.sparse.linalg.lobpcg).bind(
-        operator, X, tol=tol, verbosityLevel=verbosityLevel, **options)
+    options = {"maxiter": maxiter, "largest": bool(largest), "retLambdaHistory": retLambdaHistory,
+               "retResidualNormsHistory": retResidualNormsHistory}
+    if restartControl is not None:  # which SciPy has since 1.9
+        options["restartControl"] = restartControl
 
-    def wrapped(given):
+    def wrapped(given: Second) -> Any:
         if given is None:
             return None
         if not callable(given):
             return Operator(given)
 
-        def preconditioned(block):
+        def preconditioned(block: Any) -> Any:
             made = failed = None
             try:
                 made = RowBlock(given(np.asarray(block)), comm)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs for training, as far as the examples need them."""
+from __future__ import annotations
+
+from typing import Any, Generator, Mapping, Tuple, Union
+
 import numpy as np
 
 from ._collective import collective, expect
 from ._matrix import Matrix
 
+Rows = Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
 
-def _rows_of_square(A):
+
+def _rows_of_square(A: Matrix) -> Rows:
     if expect(A, Matrix, "A").shape[0] != A.shape[1]:
         raise ValueError(f"the matrix has {A.shape[0]} rows and {A.shape[1]} columns: it needs as "
                          "many")
@@ -15,8 +21,10 @@ def _rows_of_square(A):
     return A.csr()
 
 
-@collective
-def repartitioned(A, partition="metis", **options):
+@collective()
+def repartitioned(A: Matrix, partition: str = "metis", *, imbalance: float = 0.0,
+                  tuning: Union[str, Mapping[str, Any]] = "measure=no") -> Generator[
+                      str, None, Tuple[Rows, np.ndarray[Any, Any]]]:
     """A square matrix with its rows where a partition wants them, renumbered so that each rank
     again has consecutive rows.  Collective.
 
@@ -27,8 +35,8 @@ def repartitioned(A, partition="metis", **options):
     ----------
     A : Matrix
         Square; not of type bfloat16.
-    partition : str
-        as of `Plan`; options go on to it
+    partition, imbalance, tuning
+        As of `Plan`.
 
     Returns
     -------
@@ -40,7 +48,7 @@ def repartitioned(A, partition="metis", **options):
     indptr, indices, data = _rows_of_square(A)
     ctx = A.context
     yield f"of object {A._number}"
-    with A.plan(1, **{"partition": partition, "tuning": "measure=no", **options}) as plan:
+    with A.plan(1, partition=partition, imbalance=imbalance, tuning=tuning) as plan:
         order = plan.layout.C.global_row
     every = ctx.comm.allgather(order)
     owner, number = np.empty(A.shape[0], np.int64), np.empty(A.shape[0], np.int64)
@@ -57,8 +65,8 @@ def repartitioned(A, partition="metis", **options):
     return (np.concatenate([[0], np.cumsum(lengths)]), number[indices], data), order
 
 
-@collective
-def normalised(A):
+@collective()
+def normalised(A: Matrix) -> Generator[str, None, Matrix]:
     """``D^-1/2 (A + I) D^-1/2`` of the pattern of a square matrix, the adjacency of a GCN (Kipf and
     Welling 2017), whose rows keep their ranks.  Collective.
 

@@ -19,23 +19,43 @@ rows: sum them over the ranks (`sum_over_ranks`, on GPUs within `process_group`)
 `torch.compile` leaves these functions as they are and compiles what is around them.  While torch
 captures a CUDA graph they raise an `UnsupportedError`.
 """
+from __future__ import annotations
+
 import contextlib
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, Iterable, Iterator, Mapping,
+                    Optional, TypeVar, Union, cast)
 
 import torch
 from mpi4py import MPI
-from torch import distributed
-from torch.autograd.function import once_differentiable
+from torch import distributed as _distributed
+from torch.autograd import function as _function
 
 from ._attention import Attention
 from ._collective import Handle, collective, expect, of_communicator, of_product
 from ._errors import UnsupportedError
 from ._matrix import Matrix
+from ._plan import Plan
+from ._sddmm import Sddmm
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+distributed: Any = _distributed  # in which annotations are missing
+F = TypeVar("F", bound=Callable[..., Any])
+Plans = Union[Plan, Sddmm, Attention]
 
 
-def _eager(function):
+def once_differentiable(backward: F) -> F:
+    untyped: Any = _function
+    made: F = untyped.once_differentiable(backward)
+    return made
+
+
+def _eager(function: F) -> F:
     """Not to be traced by torch.compile, where torch has it."""
-    compiler = getattr(torch, "compiler", None)
-    return compiler.disable(function) if hasattr(compiler, "disable") else function
+    compiler: Any = getattr(torch, "compiler", None)
+    made: F = compiler.disable(function) if hasattr(compiler, "disable") else function
+    return made
 
 
 class Graph(Handle):
@@ -49,35 +69,52 @@ class Graph(Handle):
         Most columns of a block.
     values : bool
         Plan for `sddmm` and for products with values of their own, too: on GPUs by engine csr-gpu,
-        unless `options` name another, since most others take values by way of the host.
-    options
-        of `Matrix.plan`; the partition is "keep", rows are row-major
+        unless `engine` names another, since most others take values by way of the host.
+    partition : {"keep"}
+        Autograd goes both ways, on the rows of this rank.
+    compute, c_type, b_type, engine, transport, executes, deterministic, reproducible
+        As of `Plan`.
+    graph, halo_type, profile, exact_nonfinite, tuning
+        As of `Plan`.
     """
 
-    @collective
-    def __init__(self, A, n, *, values=True, **options):
+    @collective()
+    def __init__(self, A: Matrix, n: int, *, values: bool = True,  # type: ignore[misc]
+                 partition: str = "keep", compute: str = "auto", c_type: Any = "auto",
+                 b_type: Any = "auto", engine: str = "auto", transport: str = "auto",
+                 executes: int = 0, deterministic: bool = False, reproducible: bool = False,
+                 graph: bool = False, halo_type: Any = "auto", profile: bool = False,
+                 exact_nonfinite: bool = False, tuning: Union[str, Mapping[str, Any]] = "") -> Any:
         expect(A, Matrix, "A")._pointer
-        for name, only in (("partition", "keep"), ("layout", "row"), ("op", "n")):
-            if options.pop(name, only) != only:
-                raise ValueError(f"{name} of a Graph is {only!r}: autograd goes both ways, on the "
-                                 "rows of this rank")
-        if values and A.context._on_gpu:
-            options.setdefault("engine", "csr-gpu")
+        if partition != "keep":
+            raise ValueError("partition of a Graph is 'keep': autograd goes both ways, on the rows "
+                             "of this rank")
+        if values and A.context._on_gpu and engine == "auto":
+            engine = "csr-gpu"
+        options: Dict[str, Any] = {
+            "compute": compute, "c_type": c_type, "b_type": b_type, "engine": engine,
+            "transport": transport, "executes": executes, "deterministic": deterministic,
+            "reproducible": reproducible, "graph": graph, "halo_type": halo_type,
+            "profile": profile, "exact_nonfinite": exact_nonfinite, "tuning": tuning}
         yield f"of object {A._number}, values={bool(values)}"
         self.matrix = A
         self._plans = A.plan(n, **options), A.plan(n, op="h", **options)
         self._sddmm = A.sddmm(n) if values and not A.dtype.startswith("complex") else None
-        self._given, self._row = False, None
+        self._given = False
+        self._row: Optional[torch.Tensor] = None
+
+    def _facts(self) -> Dict[str, Any]:
+        return {"matrix": self.matrix, "n": self._plans[0].n, "values": self._sddmm is not None}
 
     @property
-    def _context(self):
+    def _context(self) -> Optional[Context]:  # type: ignore[override]
         return self.matrix.context if hasattr(self, "matrix") else None
 
-    def _state(self, values):
+    def _state(self, values: Any) -> Any:
         """Of the plans' values: what a product and its gradient must see alike."""
         return None if values is not None else (self.matrix._updates, self._given)
 
-    def _multiply(self, backwards, prepare):
+    def _multiply(self, backwards: bool, prepare: Callable[[], Any]) -> torch.Tensor:
         """op(A) B of `prepare()`, which gives the values, None for the matrix's, and B."""
         plan = self._plans[backwards]
         with _refused(plan):
@@ -92,7 +129,7 @@ class Graph(Handle):
                                  "Graph")
         return plan.execute(B)
 
-    def _sample(self, prepare):
+    def _sample(self, prepare: Callable[[], Any]) -> torch.Tensor:
         """The SDDMM of the X and Y that `prepare()` gives."""
         if self._sddmm is None:
             raise UnsupportedError("sddmm takes a Graph of a real matrix, made with values=True")
@@ -100,7 +137,7 @@ class Graph(Handle):
             X, Y = (_rows(x) for x in prepare())
         return self._sddmm.execute(X, Y)
 
-    def _row_of_entries(self, like):
+    def _row_of_entries(self, like: torch.Tensor) -> torch.Tensor:
         """The row of this rank of each entry, made once: by way of the host."""
         if not self.matrix._by_rows:
             raise UnsupportedError("the gradient of sparse_softmax takes a matrix given by rows, "
@@ -114,7 +151,7 @@ class Graph(Handle):
 
 
 @contextlib.contextmanager
-def _refused(plan, name="execute"):
+def _refused(plan: Plans, name: str = "execute") -> Iterator[None]:
     """What fails here, on the way to a product of the plan, fails the product."""
     try:
         yield
@@ -123,7 +160,7 @@ def _refused(plan, name="execute"):
         raise
 
 
-def _rows(x):
+def _rows(x: torch.Tensor) -> torch.Tensor:
     """Row-major, as it lies or copied; conjugates and negatives made."""
     x = x.detach().resolve_conj().resolve_neg()
     lies = x.stride(0) > 0 if x.dim() == 1 else x.stride(1) == 1 and x.stride(0) >= x.shape[1]
@@ -132,17 +169,17 @@ def _rows(x):
 
 class _Spmm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, graph, values, B):
+    def forward(ctx: Any, graph: Graph, values: Any, B: torch.Tensor) -> torch.Tensor:
         ctx.graph, ctx.state = graph, graph._state(values)
         ctx.save_for_backward(values, B if ctx.needs_input_grad[1] else None)
         return graph._multiply(False, lambda: (values, B))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dC):
+    def backward(ctx: Any, dC: torch.Tensor) -> Any:
         _, of_values, of_B = ctx.needs_input_grad
 
-        def of_product():
+        def of_product() -> Any:
             values, _ = ctx.saved_tensors
             if ctx.state != ctx.graph._state(values):
                 raise RuntimeError(
@@ -157,17 +194,17 @@ class _Spmm(torch.autograd.Function):
 
 class _Sddmm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, graph, X, Y):
+    def forward(ctx: Any, graph: Graph, X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
         ctx.graph = graph
         ctx.save_for_backward(X, Y)
         return graph._sample(lambda: (X, Y))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dS):
+    def backward(ctx: Any, dS: torch.Tensor) -> Any:
         _, of_X, of_Y = ctx.needs_input_grad
 
-        def of_product(which):
+        def of_product(which: int) -> Callable[[], Any]:
             return lambda: (_rows(dS).contiguous(), ctx.saved_tensors[which])
 
         return (None, ctx.graph._multiply(False, of_product(1)) if of_X else None,
@@ -176,18 +213,18 @@ class _Sddmm(torch.autograd.Function):
 
 class _Softmax(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, graph, S, scale):
+    def forward(ctx: Any, graph: Graph, S: torch.Tensor, scale: float) -> torch.Tensor:
         if graph._sddmm is None:
             raise UnsupportedError("sparse_softmax takes a Graph of a real matrix, made with "
                                    "values=True")
-        P = graph._sddmm.softmax(_rows(S).contiguous(), scale=scale)
+        P: torch.Tensor = graph._sddmm.softmax(_rows(S).contiguous(), scale=scale)
         ctx.graph, ctx.scale = graph, scale
         ctx.save_for_backward(P)
         return P
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dP):
+    def backward(ctx: Any, dP: torch.Tensor) -> Any:
         P, = ctx.saved_tensors
         row = ctx.graph._row_of_entries(P)
         terms = P * dP
@@ -197,7 +234,8 @@ class _Softmax(torch.autograd.Function):
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, plan, Q, K, V, scale):
+    def forward(ctx: Any, plan: Attention, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
+                scale: Optional[float]) -> torch.Tensor:
         with _refused(plan):
             Q, K, V = (_rows(x) for x in (Q, K, V))
             if any(ctx.needs_input_grad):  # gradients take rows without gaps
@@ -209,7 +247,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, dO):
+    def backward(ctx: Any, dO: torch.Tensor) -> Any:
         with _refused(ctx.plan, "gradients"):
             Q, K, V, O, lse = ctx.saved_tensors
             dO = _rows(dO).contiguous()
@@ -217,7 +255,7 @@ class _Attention(torch.autograd.Function):
         return (None, *gradients, None)
 
 
-def _recorded(*tensors):
+def _recorded(*tensors: torch.Tensor) -> str:
     """In words: which of the tensors ask for a gradient, which is to be equal on all ranks."""
     asked = [expect(x, torch.Tensor, "a block").requires_grad for x in tensors]
     return f"requires_grad {asked if torch.is_grad_enabled() else 'off'}"
@@ -225,7 +263,8 @@ def _recorded(*tensors):
 
 @_eager
 @collective(on=of_product)
-def attention(plan, Q, K, V, scale=None):
+def attention(plan: Attention, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
+              scale: Optional[float] = None) -> Generator[str, None, torch.Tensor]:
     """``O_i = sum_j softmax_j(scale <Q_i, K_j>) V_j`` over the entries of a mask.  Collective.
 
     Parameters
@@ -244,12 +283,13 @@ def attention(plan, Q, K, V, scale=None):
     """
     expect(plan, Attention, "plan")
     yield f"of object {plan._number}, {_recorded(Q, K, V)}"
-    return _Attention.apply(plan, Q, K, V, scale)
+    return cast(torch.Tensor, _Attention.apply(plan, Q, K, V, scale))
 
 
 @_eager
 @collective(on=of_product)
-def spmm(graph, B, values=None):
+def spmm(graph: Graph, B: torch.Tensor, values: Optional[torch.Tensor] = None) -> Generator[
+        str, None, torch.Tensor]:
     """``A @ B``.  Collective.
 
     Parameters
@@ -268,12 +308,12 @@ def spmm(graph, B, values=None):
     recorded = _recorded(B) if values is None else _recorded(B, values)
     values = None if values is None else values.contiguous()
     yield f"of object {graph.matrix._number}, {recorded}"
-    return _Spmm.apply(graph, values, B)
+    return cast(torch.Tensor, _Spmm.apply(graph, values, B))
 
 
 @_eager
 @collective(on=of_product)
-def sddmm(graph, X, Y):
+def sddmm(graph: Graph, X: torch.Tensor, Y: torch.Tensor) -> Generator[str, None, torch.Tensor]:
     """Dot products of rows of X and Y at the entries of A.  Collective.
 
     Parameters
@@ -289,11 +329,11 @@ def sddmm(graph, X, Y):
     """
     expect(graph, Graph, "graph")
     yield f"of object {graph.matrix._number}, {_recorded(X, Y)}"
-    return _Sddmm.apply(graph, X, Y)
+    return cast(torch.Tensor, _Sddmm.apply(graph, X, Y))
 
 
 @_eager
-def sparse_softmax(graph, S, scale=1.0):
+def sparse_softmax(graph: Graph, S: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
     """Softmax of ``scale S`` over the entries of each row of A.  Local.
 
     Parameters
@@ -307,11 +347,11 @@ def sparse_softmax(graph, S, scale=1.0):
     torch.Tensor, ``(entries of this rank,)``
         Differentiable by S.
     """
-    return _Softmax.apply(expect(graph, Graph, "graph"), S, scale)
+    return cast(torch.Tensor, _Softmax.apply(expect(graph, Graph, "graph"), S, scale))
 
 
 @contextlib.contextmanager
-def process_group(ctx):
+def process_group(ctx: Context) -> Iterator[None]:
     """``torch.distributed`` over the ranks of a context while the block lasts, so that
     `sum_over_ranks` adds up on GPUs, by NCCL.  Collective.
 
@@ -335,7 +375,7 @@ def process_group(ctx):
     if len(set(comm.allgather(name))) < comm.size:
         yield
         return
-    found = None
+    found: Any = None
     if comm.rank == 0:
         try:
             store = distributed.TCPStore(host, 0, comm.size, True, wait_for_workers=False)
@@ -354,14 +394,15 @@ def process_group(ctx):
         distributed.destroy_process_group()
 
 
-def _has_group(comm):
+def _has_group(comm: MPI.Comm) -> bool:
     """Has torch a process group of as many ranks as comm?  A sum asks for no order of them."""
-    return (distributed.is_available() and distributed.is_initialized() and
-            distributed.get_world_size() == comm.size)
+    return bool(distributed.is_available() and distributed.is_initialized() and
+                distributed.get_world_size() == comm.size)
 
 
 @collective(on=of_communicator)
-def sum_over_ranks(comm, tensors):
+def sum_over_ranks(comm: MPI.Comm, tensors: Iterable[torch.Tensor]) -> Generator[
+        str, None, None]:
     """Replace tensors by their sums over the ranks, in one reduction: of tensors on GPUs by
     ``torch.distributed`` where it is at work (`process_group`), else on the host by MPI.
     Collective.
@@ -384,5 +425,5 @@ def sum_over_ranks(comm, tensors):
     else:
         flat = flat.cpu()
         comm.Allreduce(MPI.IN_PLACE, flat.numpy())
-    for t, part in zip(tensors, flat.split([t.numel() for t in tensors])):
+    for t, part in zip(tensors, torch.split(flat, [t.numel() for t in tensors])):
         t.copy_(part.view(t.shape))

@@ -238,7 +238,7 @@ def test_attention(gpu, library, dtype, kernel):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_lobpcg(gpu, library, monkeypatch):
     """SciPy's solver on the host, products of a plan on GPUs by rows that either library moves."""
-    from spmm_dist.scipy import Operator, RowBlock, lobpcg
+    from spmm_dist.scipy import Operator, RowBlock, linear_operator, lobpcg
 
     n, first = 40 * gpu.size, 40 * gpu.rank
     monkeypatch.setattr(_arrays, "_mover", lambda: sys.modules[library])
@@ -248,6 +248,11 @@ def test_lobpcg(gpu, library, monkeypatch):
     guess = np.random.default_rng(1).standard_normal((n, 5))[first:first + 40]
     product = Operator(A.plan(5)) @ RowBlock(guess, gpu.comm)
     assert np.allclose(np.asarray(product), mine(line @ gathered(guess), 40))
+    operator, x = linear_operator(A.plan(2)), np.arange(3.0 * n).reshape(n, 3)
+    assert np.allclose(operator @ x, line @ x) and np.allclose(operator.rmatmat(x), line.T @ x)
+    for B in (on_gpu(guess, library), on_gpu(guess, library)[:, ::2]):
+        expected = mine(line @ gathered(on_host(B)), 40)
+        assert np.allclose(on_host(A @ B), expected) and np.allclose(on_host(A.T @ B), expected)
     values, X = lobpcg(A.plan(5), guess, largest=False, tol=1e-8, maxiter=300)
     assert np.allclose(values[:4], np.linalg.eigvalsh(line.toarray())[:4], atol=1e-9)
     assert np.allclose(mine(line @ gathered(X), 40)[:, :4], X[:, :4] * values[:4], atol=1e-5)

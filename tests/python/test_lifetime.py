@@ -2,8 +2,10 @@
 """What is closed, dropped or forgotten: exceptions with a sentence, memory that stays flat."""
 import copy
 import gc
+import io
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -15,6 +17,7 @@ from conftest import WORLD
 
 import spmm_dist
 from spmm_dist import ArgumentError, CommError, Context, Matrix
+from spmm_dist.scipy import RowBlock
 
 
 def small(ctx):
@@ -26,8 +29,6 @@ def test_closed_handles():
     A = small(ctx)
     plan, scores = A.plan(2), A.sddmm(2)
     B = np.ones((A.info.local_cols, 2))
-    with pytest.raises(ArgumentError, match="plans made from this matrix"):
-        A.close()
     plan.close()
     plan.close()
     for call in (lambda: plan.execute(B), lambda: plan.stats, plan.timeline, plan.explain,
@@ -44,6 +45,99 @@ def test_closed_handles():
         with pytest.raises(ArgumentError, match="closed"):
             call()
     assert "closed" in repr(ctx) and "closed" in repr(A) and "closed" in repr(plan)
+
+
+def test_closed_in_any_order():
+    """A matrix closes what was made from it, a product without a plan included."""
+    with Context(device="cpu") as ctx:
+        A, other = small(ctx), small(ctx)
+        B = np.ones((A.info.local_cols, 2))
+        made = [A.plan(2), A.sddmm(2), A.attention(1, 2)]
+        kept, product = other.plan(2), A @ B
+        assert ctx._made == 7 and len(ctx._held) == 7
+        A.close()
+        assert A.closed and all(one.closed for one in made) and set(ctx._held) == {2, 6}
+        for one in (*made, A, other):
+            one.close()
+        assert kept.closed and product.shape == B.shape and not ctx._held
+        with pytest.raises(ArgumentError, match="the matrix is closed"):
+            A @ B
+
+
+def forked(child):
+    """What `child()` returns in a forked process: a line."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        said = "failed"
+        try:
+            signal.alarm(20)  # ends a child that waits
+            said = child()
+        finally:
+            os.write(write, said.encode())
+            os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    with os.fdopen(read, "rb") as pipe:
+        return pipe.read().decode()
+
+
+def test_fork(monkeypatch):
+    """A child neither calls MPI nor releases: it is told, and the parent goes on."""
+    from spmm_dist import _context
+
+    ctx = Context(device="cpu")
+    A = small(ctx)
+    plan, B = A.plan(2), np.ones((A.info.local_cols, 2))
+    expected = plan @ B
+
+    def calls():
+        yield from (lambda: plan @ B, lambda: A @ B, lambda: A.plan(1), A.csr, lambda: plan.stats,
+                    lambda: A.update_values(np.ones(A.info.local_nnz)), ctx.synchronize,
+                    lambda: Context(device="cpu"), lambda: Matrix.generate(ctx, "stencil5:nx=2"),
+                    lambda: Context(device="tpu"), lambda: RowBlock(B, WORLD).sum(),
+                    lambda: small(ctx).plan("x"))
+
+    def child():
+        sentences = []
+        for number, call in enumerate(calls()):
+            try:
+                call()
+                sentences.append(f"call {number} returned")
+            except (ArgumentError, ValueError) as error:
+                sentences.append("" if "forked" in str(error) or "tpu" in str(error) else
+                                 str(error))
+        called = []
+        monkeypatch.setattr(Context, "_call", lambda self, *given: called.append(given))
+        made = repr(plan), repr(A), repr(ctx)
+        plan.close()
+        A.close()
+        ctx.close()
+        _context._warn_of_open_contexts()
+        scope = {"held": [ctx, A, plan]}
+        del scope["held"]
+        gc.collect()
+        return "; ".join(filter(None, sentences)) + f"{len(called)} calls" + (
+            "" if all("closed" in one for one in made) else str(made))
+
+    assert forked(child) == "0 calls"
+    assert np.array_equal(plan @ B, expected)
+    assert forked(lambda: forked(lambda: str(plan.closed))) == "True"
+    plan.close()
+    ctx.close()
+
+
+def test_workers_of_a_loader():
+    """Forked workers of torch leave what they inherit alone."""
+    data = pytest.importorskip("torch.utils.data")
+    with Context(device="cpu") as ctx:
+        A = small(ctx)
+        plan, B = A.plan(2), np.ones((A.info.local_cols, 2))
+        loader = data.DataLoader([np.float64(i) for i in range(8)], batch_size=4, num_workers=1,
+                                 multiprocessing_context="fork")
+        for _ in range(2):
+            assert sum(float(batch.sum()) for batch in loader) == 28
+            assert (plan @ B).shape == B.shape
 
 
 def test_dropped_in_any_order():
@@ -223,6 +317,20 @@ def test_log_and_threads():
             other = threading.Thread(target=lambda: pytest.raises(ArgumentError, ctx.synchronize))
             other.start()
             other.join()
+
+
+def test_log_on_a_terminal(monkeypatch):
+    """One line after the other, on rank 0 alone, and nowhere where nobody looks."""
+    for is_terminal in (True, False):
+        shown = io.StringIO()
+        shown.isatty = lambda: is_terminal
+        monkeypatch.setattr(sys, "stderr", shown)
+        with Context(device="cpu", log=True) as ctx:
+            small(ctx).plan(2, partition="block")
+        lines = shown.getvalue().split("\r\x1b[K")
+        assert any("partition block" in line for line in lines) == (
+            is_terminal and WORLD.rank == 0)
+        assert "\n" not in shown.getvalue() and max(map(len, lines)) < 80
 
 
 def resident():

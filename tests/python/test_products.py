@@ -7,6 +7,7 @@ from conftest import WORLD, assert_close, dense, gathered, mine, sparse_rows, wh
 from mpi4py import MPI
 
 from spmm_dist import ArgumentError, Matrix, UnsupportedError, components
+from spmm_dist.scipy import Operator
 
 CASES, TESTS = 300, 15
 PARTITIONS = ["keep", "keep", "block", "auto"] + [
@@ -129,6 +130,112 @@ def test_matmul(ctx):
                      "float64")
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_products_without_a_plan(ctx, dtype):
+    """`A @ B`, `A.T @ B` and `A.H @ B`: a plan for each width, type and op, which serves again."""
+    own = np.random.default_rng(ctx.rank)
+    rows, columns = 7 + ctx.rank, 5 + ctx.rank
+    every = WORLD.allreduce(columns)
+    given = sparse_rows(own, rows, every, dtype, 0.4)
+    A = Matrix.from_csr(ctx, given, local_cols=columns)
+    full, made = whole(given, every), ctx._made
+    for _ in range(2):
+        for of_b in sorted({dtype, COMPLEX.get(dtype, dtype)}):
+            for operand, op in ((A, full), (A.T, full.T), (A.H, full.conj().T)):
+                many = columns if operand is A else rows
+                for B in (dense(own, (many, 3), of_b), dense(own, (many,), of_b),
+                          np.asfortranarray(dense(own, (many, 3), of_b)),
+                          dense(own, (many, 6), of_b)[:, ::2], dense(own, (2 * many,), of_b)[::2]):
+                    C = operand @ B
+                    assert C.dtype == of_b and C.shape[1:] == B.shape[1:]
+                    assert_close(C, mine(op @ gathered(B), len(C)),
+                                 mine(abs(op) @ abs(gathered(B)), len(C)), of_b)
+    assert ctx._made - made == len(A._plans) == 2 * (6 if dtype[0] == "c" else 4) // (
+        2 if dtype[0] == "c" else 1)
+    A.update_values(2 * given[2])
+    B = dense(own, (columns, 3), dtype)
+    assert_close(A @ B, mine(2 * full @ gathered(B), rows),
+                 mine(2 * abs(full) @ abs(gathered(B)), rows), dtype)
+    assert A.T.T is A and A.H.H is A
+    if dtype[0] == "c":
+        with pytest.raises(UnsupportedError, match="conjugate"):
+            A.T.H
+    else:
+        assert A.H.T is A.T.H is A
+    for wrong in (B.real.astype("i8"), B[:-1], [1.0], None):
+        with pytest.raises((TypeError, ValueError)):
+            A @ wrong
+    for product in (lambda: np.ones((2, rows)) @ A, lambda: np.ones((2, columns)) @ A.T):
+        with pytest.raises(TypeError):
+            product()
+
+
+def test_plans_of_a_dropped_matrix(ctx):
+    """They go with it, though nobody else could close them."""
+    A = Matrix.generate(ctx, "stencil5:nx=4,ny=4")
+    A @ np.ones((A.info.local_cols, 2))
+    cells = [A._cell, *(plan._cell for plan in A._plans.values())]
+    assert all(cell[0] for cell in cells)
+    del A
+    Matrix.generate(ctx, "stencil5:nx=4,ny=4").close()
+    assert not any(cell[0] for cell in cells)
+
+
+SHAPES = {"square": (40, 40), "tall": (50, 13), "wide": (9, 31), "few rows": (2, 2), "none": (0, 5)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("root", [None, WORLD.size - 1])
+def test_from_scipy(ctx, shape, root):
+    """One matrix for all ranks is that matrix, however it is stored."""
+    rows, columns = SHAPES[shape]
+    rng = np.random.default_rng(4)
+    full = dense(rng, (rows, columns), "float64") * (rng.random((rows, columns)) < 0.3)
+    twice = scipy.sparse.coo_matrix(full)
+    twice = scipy.sparse.coo_matrix((np.r_[twice.data, twice.data] / 2, (
+        np.r_[twice.row, twice.row], np.r_[twice.col, twice.col])), full.shape)
+    shuffled = scipy.sparse.csr_matrix((twice.data, (twice.row, twice.col)), full.shape)
+    shuffled.indices, shuffled.data = shuffled.indices[::-1].copy(), shuffled.data[::-1].copy()
+    reverse = shuffled.toarray()
+    long = scipy.sparse.csr_matrix(full.astype("f4"))
+    long.indptr, long.indices = long.indptr.astype("i8"), long.indices.astype("i8")
+    for S, expected in ((twice, full), (scipy.sparse.csc_matrix(full), full), (shuffled, reverse),
+                        (scipy.sparse.csr_array(full * 1j), full * 1j), (long, full.astype("f4"))):
+        A = Matrix.from_scipy(ctx, S if root in (None, ctx.rank) else None, root=root)
+        assert A.shape == S.shape and A.dtype == S.dtype.name
+        assert np.array_equal(whole(A.csr(), columns), expected)
+        if rows == columns:
+            assert A.info.local_cols == A.info.local_rows
+        work = WORLD.allgather(A.info.local_rows + A.info.local_nnz)
+        assert max(work) - min(work) <= 2 * (columns + 1)
+        B = dense(np.random.default_rng(ctx.rank), (A.info.local_cols, 2), A.dtype)
+        if rows:
+            C = A @ B
+            assert_close(C, mine(expected @ gathered(B), len(C)),
+                         mine(abs(expected) @ abs(gathered(B)), len(C)), A.dtype)
+        A.close()
+
+
+def test_from_scipy_refuses(ctx, monkeypatch):
+    from spmm_dist import _matrix
+
+    S = scipy.sparse.identity(6, format="csr")
+    for wrong, error, sentence in ((S.toarray(), TypeError, "not a sparse matrix"),
+                                   (S.astype(int), TypeError, "S.astype"),
+                                   (None, TypeError, "NoneType")):
+        with pytest.raises(error, match=sentence):
+            Matrix.from_scipy(ctx, wrong)
+    for root in (-1, ctx.size, "x"):
+        with pytest.raises((ValueError, TypeError)):
+            Matrix.from_scipy(ctx, S, root=root)
+    monkeypatch.setattr(_matrix, "_PIECE", 16)  # many messages
+    A = Matrix.from_scipy(ctx, S, root=0)
+    assert np.array_equal(whole(A.csr(), 6), np.eye(6))
+    if ctx.size > 1:
+        with pytest.raises(ArgumentError, match="call different things.*checksums"):
+            Matrix.from_scipy(ctx, S * (1 + ctx.rank))
+
+
 def test_update_values(ctx):
     """Of the matrix, for all plans, and of one plan."""
     rng, rows = np.random.default_rng(ctx.rank), 7
@@ -230,7 +337,7 @@ def test_scale(ctx):
         A.scale(8, 4, tuning={"chunks": 2})
 
 
-def test_report(ctx):
+def test_report(ctx, tmp_path_factory):
     """stats, timeline, traffic, explain and plot belong together."""
     A = Matrix.generate(ctx, "stencil9:nx=12,ny=12")
     plan = A.plan(4, profile=True, engine="csr-cpu", tuning="schedule=overlap")
@@ -253,4 +360,29 @@ def test_report(ctx):
     assert "csr-cpu" in plan.explain() and "plan of rank" in plan.explain()
     picture = plan.plot()
     assert picture._repr_svg_().startswith("<svg") and f"rank {ctx.size - 1}" in str(picture)
-    assert "PlanStats" in repr(stats) and "op N" in repr(plan) and "144 x 144" in repr(A)
+    path = WORLD.bcast(str(tmp_path_factory.mktemp("plot") / "plan.svg"))
+    assert str(plan.plot(path)) == str(picture)
+    with open(path, encoding="utf-8") as file:
+        assert file.read() == str(picture)
+    with pytest.raises((OSError, ArgumentError), match="nowhere"):
+        plan.plot("/nowhere/plan.svg")
+
+
+def test_shown(ctx):
+    """Everything in a line, with what a program can ask for, and as a table in notebooks."""
+    A = Matrix.generate(ctx, "stencil9:nx=12,ny=12")
+    plan, scores, heads = A.plan(4), A.sddmm(4), A.attention(2, 2)
+    assert plan.dtype == A.T.dtype == "float64" and A.T.shape == A.shape and A.H.nnz == A.nnz
+    for one, facts in ((A, "shape=(144, 144), nnz=1156, dtype='float64'"),
+                       (plan, "op='n', n=4, dtype='float64', engine='csr-cpu'"),
+                       (A.T, "op='t', shape=(144, 144)"), (scores, "k=4, dtype='float64'"),
+                       (heads, "heads=2, k=2"), (ctx, f"size={ctx.size}"),
+                       (Operator(plan), "plan=<spmm_dist.Plan"), (ctx.info, "rank=")):
+        assert facts in repr(one) and type(one).__name__ in repr(one)
+    for one in (A, plan, A.T, scores, heads, ctx, plan.stats, A.info, *components("engine")[:1]):
+        table = one._repr_html_()
+        assert table.startswith("<table><caption>") and "</td></tr></table>" in table
+    assert "<td>&#x27;" not in A._repr_html_() and "<th>nnz</th><td>1156</td>" in A._repr_html_()
+    A.close()
+    for one in (A, plan, scores, heads):
+        assert "closed=True" in repr(one)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
-from conftest import WORLD, dense, gathered
+from conftest import BOUNDS, WORLD, dense, gathered
 
-from spmm_dist import ArgumentError, Matrix
-from spmm_dist.scipy import Operator, RowBlock, lobpcg
+from spmm_dist import ArgumentError, Context, Matrix
+from spmm_dist.scipy import Operator, RowBlock, linear_operator, lobpcg
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
@@ -149,6 +149,8 @@ SOLVERS = {
         (len(X), len(X)), plan.execute, matmat=plan.__matmul__, dtype=X.dtype) @ X,
     "matvec": lambda plan, X: scipy.sparse.linalg.LinearOperator(
         (len(X), len(X)), plan.execute, dtype=X.dtype) @ X[:, 0],
+    "matrix": lambda plan, X: scipy.sparse.linalg.lobpcg(plan.matrix, X, maxiter=2),
+    "transpose": lambda plan, X: scipy.sparse.linalg.lobpcg(plan.matrix.T, X, maxiter=2),
     "operator": lambda plan, X: Operator(plan) @ X,
     "operator-dot": lambda plan, X: Operator(plan).dot(X),
 }
@@ -170,6 +172,108 @@ def test_solvers_of_one_rank(ctx, name):
             SOLVERS[name](plan, X)
     expected = (whole @ gathered(X))[A.info.first_row:][:40]
     assert np.allclose(plan @ X, expected) and np.allclose(plan.execute(X), expected)
+
+
+def alike(x):
+    """Has every rank the same bits?"""
+    return len(set(WORLD.allgather(np.ascontiguousarray(x).tobytes()))) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("partition", ["keep", "metis"])
+@pytest.mark.parametrize("op", ["n", "t", "h"])
+def test_linear_operator(ctx, dtype, partition, op):
+    """Whole vectors on every rank, as SciPy's own operator of the whole matrix has them."""
+    rng, square = np.random.default_rng(5), partition != "keep"  # partitions are of square ones
+    rows, columns = (30, 30) if square else (30, 47)
+    S = scipy.sparse.random(rows, columns, 0.2, "csr", dtype="float64", random_state=rng)
+    S = (S * (1 - 2j) if dtype[0] == "c" else S).astype(dtype)
+    with Matrix.from_scipy(ctx, S) as A:
+        plan = A.plan(3, op=op, partition=partition)
+        given = linear_operator(plan)
+        wide = "complex128" if dtype[0] == "c" else "float64"
+        full = S.toarray().astype(wide)
+        full = {"n": full, "t": full.T, "h": full.conj().T}[op]
+        assert given.shape == full.shape and given.dtype == np.dtype(dtype)
+        assert "shape=" in repr(given) and "spmm_dist.Plan" in repr(given)
+        for matrix, multiply in ((full, lambda x: given @ x),
+                                 (full.conj().T, lambda x: given.H @ x)):
+            if matrix is not full and op == "t" and dtype[0] == "c":
+                with pytest.raises(ValueError, match="adjoint of a transpose"):
+                    given.H
+                continue
+            for kind in (dtype, "complex128", "int64"):
+                for shape in ((matrix.shape[1],), (matrix.shape[1], 1), (matrix.shape[1], 8)):
+                    x = rng.integers(-9, 9, shape) if kind == "int64" else dense(rng, shape, kind)
+                    y = multiply(x)
+                    assert y.shape == (len(matrix), *shape[1:]) and alike(y)
+                    assert np.all(abs(y - matrix @ x) <= BOUNDS[dtype] * 2 * (
+                        abs(matrix) @ abs(x)) + 1e-300)
+        if op == "n":
+            x = dense(rng, rows, dtype)
+            assert np.allclose(given.rmatvec(x), full.conj().T @ x, rtol=1e-5)
+            assert np.allclose(given.rmatmat(x[:, None]), full.conj().T @ x[:, None], rtol=1e-5)
+            assert np.allclose((2 * given + given) @ np.ones(columns), 3 * full.sum(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_solvers_on_linear_operator(ctx, dtype):
+    """SciPy's, on every rank: what they find of the whole matrix, in the same bits."""
+    _, whole = shifted(ctx, dtype)
+    n, rng = whole.shape[0], np.random.default_rng(2)
+    exact = np.linalg.eigvalsh(whole.toarray())
+    with Matrix.from_scipy(ctx, whole) as A:
+        found = linear_operator(A.plan(1))
+        values = scipy.sparse.linalg.eigsh(found, 3, which="LA", v0=np.ones(n, dtype),
+                                           return_eigenvectors=False)
+        assert np.allclose(np.sort(values), exact[-3:], atol=1e-9) and alike(values)
+        values, X = scipy.sparse.linalg.lobpcg(
+            linear_operator(A.plan(4)), dense(rng, (n, 4), dtype), tol=1e-8, maxiter=300)
+        assert np.allclose(np.sort(values)[1:], exact[-3:], atol=1e-8) and alike(X)
+        b = dense(rng, n, "complex128")
+        more = scipy.sparse.linalg.aslinearoperator(scipy.sparse.eye(n) * 12)
+        x, failed = scipy.sparse.linalg.gmres(found + more, b, atol=1e-9, restart=n)
+        assert not failed and np.allclose(whole @ x + 12 * x, b, atol=1e-3) and alike(x)
+        values = scipy.sparse.linalg.svds(found, 2, v0=np.ones(n, dtype),
+                                          return_singular_vectors=False)
+        assert np.allclose(np.sort(values), np.sort(abs(exact))[-2:], atol=1e-8)
+    rectangle = scipy.sparse.random(3 * n, n, 0.1, "csr", dtype="float64",
+                                    random_state=np.random.default_rng(6)).astype(dtype)
+    rectangle += scipy.sparse.eye(3 * n, n)
+    b = dense(rng, 3 * n, dtype)
+    with Matrix.from_scipy(ctx, rectangle) as A:
+        x = scipy.sparse.linalg.lsqr(linear_operator(A.plan(1)), b, atol=1e-13, btol=1e-13)[0]
+    assert np.allclose(x, np.linalg.lstsq(rectangle.toarray(), b, rcond=None)[0], atol=1e-7)
+
+
+def test_linear_operator_refuses(ctx):
+    A = Matrix.generate(ctx, "stencil5:nx=4,ny=4")
+    plan = A.plan(2)
+    found = linear_operator(plan)
+    for wrong in ("x", None):
+        with pytest.raises((TypeError, ValueError)):
+            found @ wrong
+    with pytest.raises(TypeError, match="plan is a Matrix"):
+        linear_operator(A)
+    if ctx.size > 1:
+        with pytest.raises(ArgumentError, match="call different things.*start vectors too"):
+            found @ np.full(16, ctx.rank)
+    with Context(device="cpu", check=False) as loose:  # compares vectors all the same
+        other = linear_operator(Matrix.generate(loose, "stencil5:nx=4,ny=4").plan(1))
+        if ctx.size > 1:
+            with pytest.raises(ArgumentError, match="checksum"):
+                other @ np.full(16, ctx.rank)
+        assert np.array_equal(other @ np.ones(16), found @ np.ones(16))
+    other_transposed = found.rmatvec(np.ones(16))
+    found = linear_operator(plan)
+    plan.update_values(np.ones(A.info.local_nnz))
+    with pytest.raises(ValueError, match="values of its own"):
+        found.H
+    assert np.array_equal(linear_operator(plan, A.plan(1, op="t")).rmatvec(np.ones(16)),
+                          other_transposed)
+    plan.close()
+    with pytest.raises(ArgumentError, match="the plan is closed"):
+        found @ np.ones(16)
 
 
 def test_no_copies(ctx):

@@ -11,7 +11,7 @@ import scipy.sparse
 from conftest import WORLD
 
 from spmm_dist import Attention, Context, Matrix, Plan, Sddmm, SpmmError
-from spmm_dist.scipy import Operator, RowBlock, lobpcg
+from spmm_dist.scipy import Operator, RowBlock, linear_operator, lobpcg
 from spmm_dist.sparse_dataset import normalised, repartitioned
 
 try:
@@ -24,6 +24,7 @@ except ImportError:
 pytestmark = pytest.mark.skipif(WORLD.size != 2, reason="takes two ranks, and time")
 SIDE = 6
 COLUMNS = SIDE * SIDE
+EYE = scipy.sparse.identity(COLUMNS, format="csr")
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,7 @@ def s(ctx):
     made.sparse = scipy.sparse.csr_matrix((made.csr[2], made.csr[1], made.csr[0]),
                                           (made.rows, COLUMNS))
     made.plan, made.moved = made.A.plan(4), made.A.plan(4, partition="block")
+    made.linear = linear_operator(made.plan)
     made.scores = made.A.sddmm(4)
     made.heads = made.A.attention(2, 2, backward=True)
     made.B = np.random.default_rng(ctx.rank).random((made.rows, 4))
@@ -59,6 +61,11 @@ def blocks(s, w, **wrong):
     given = {"block_ptr": np.array([0, 1]), "col_idx": np.array([0]), "values": np.ones(2),
              "vector": 2, "n_rows": 2}
     return Matrix.from_blocks(s.ctx, **w({**given, **wrong}, given))
+
+
+def failing(w):
+    """Where the rank that is wrong is the one that has the matrix."""
+    return WORLD.allreduce(w(WORLD.rank, 0))
 
 
 def raises(block):
@@ -110,6 +117,17 @@ CALLS = {
     "local-cols-part": lambda s, w: Matrix.from_csr(s.ctx, s.csr, local_cols=w(2.5, s.rows)),
     "local-cols-below": lambda s, w: Matrix.from_csr(s.ctx, s.csr, local_cols=w(-1, s.rows)),
     "local-cols-huge": lambda s, w: Matrix.from_csr(s.ctx, s.csr, local_cols=w(2**70, s.rows)),
+
+    "scipy": lambda s, w: Matrix.from_scipy(s.ctx, w(None, EYE)),
+    "scipy-dense": lambda s, w: Matrix.from_scipy(s.ctx, w(EYE.toarray(), EYE)),
+    "scipy-type": lambda s, w: Matrix.from_scipy(s.ctx, w(EYE.astype("i8"), EYE)),
+    "scipy-other": lambda s, w: Matrix.from_scipy(s.ctx, w(2 * EYE, EYE)),
+    "scipy-shape": lambda s, w: Matrix.from_scipy(s.ctx, w(EYE[1:], EYE)),
+    "scipy-root": lambda s, w: Matrix.from_scipy(s.ctx, EYE, root=w(None, 0)),
+    "scipy-root-other": lambda s, w: Matrix.from_scipy(s.ctx, EYE, root=w(1, 0)),
+    "scipy-root-text": lambda s, w: Matrix.from_scipy(s.ctx, EYE, root=w("x", 0)),
+    "scipy-root-alone": lambda s, w: Matrix.from_scipy(s.ctx, w(None, EYE), root=failing(w)),
+    "scipy-context": lambda s, w: Matrix.from_scipy(w(WORLD, s.ctx), EYE),
 
     "blocks-vector": lambda s, w: blocks(s, w, vector=3),
     "blocks-none": lambda s, w: blocks(s, w, vector=0),
@@ -169,6 +187,17 @@ CALLS = {
     "gather-stream": lambda s, w: s.moved.gather("C", s.moved.scatter("C", s.B), None,
                                                  w("x", None)),
 
+    "product": lambda s, w: s.A @ w(None, s.B),
+    "product-type": lambda s, w: s.A @ w(s.B.astype("f4"), s.B),
+    "product-complex": lambda s, w: s.A @ w(s.B * 1j, s.B),
+    "product-width": lambda s, w: s.A @ w(s.B[:, :2], s.B),
+    "product-vector": lambda s, w: s.A @ w(s.B[:, 0], s.B),
+    "product-short": lambda s, w: s.A @ w(s.B[1:], s.B),
+    "product-op": lambda s, w: w(s.A.T, s.A) @ s.B,
+    "product-once": lambda s, w: s.A.H @ w(s.B[:, :3], np.ones((s.rows, 7))),
+    "plot-path": lambda s, w: s.plan.plot(w(5, "/no/such.svg")),
+    "plot-paths": lambda s, w: s.plan.plot(w("/no/other.svg", "/no/such.svg")),
+
     "B-none": lambda s, w: s.plan @ w(None, s.B),
     "B-list": lambda s, w: s.plan @ w(s.B.tolist(), s.B),
     "B-type": lambda s, w: s.plan @ w(s.B.astype("f4"), s.B),
@@ -220,6 +249,17 @@ CALLS = {
     "operator": lambda s, w: Operator(s.plan) @ w(s.B, s.X),
     "operator-complex": lambda s, w: Operator(s.plan) @ w(s.X * 1j, s.X),
     "operator-text": lambda s, w: Operator(s.plan) @ w("x", s.X),
+    "linear-plan": lambda s, w: linear_operator(w(None, s.plan)),
+    "linear-adjoint": lambda s, w: linear_operator(s.plan, w(5, None)),
+    "linear-x": lambda s, w: s.linear @ w(None, np.ones(COLUMNS)),
+    "linear-text": lambda s, w: s.linear.matmat(w("x", np.ones((COLUMNS, 1)))),
+    "linear-letters": lambda s, w: s.linear @ w(np.full(COLUMNS, "x"), np.ones(COLUMNS)),
+    "linear-shape": lambda s, w: s.linear.matvec(np.ones(w(3, COLUMNS))),
+    "linear-adjoint-shape": lambda s, w: s.linear.rmatmat(np.ones((w(3, COLUMNS), 2))),
+    "linear-adjoint-vector": lambda s, w: s.linear.rmatvec(np.ones(w(3, COLUMNS))),
+    "linear-scalar": lambda s, w: s.linear @ w(5, np.ones(COLUMNS)),
+    "linear-other": lambda s, w: s.linear @ (w(2, 1) * np.ones(COLUMNS)),
+    "linear-wide": lambda s, w: s.linear @ np.ones((COLUMNS, w(5, 4))),
     "inner-columns": lambda s, w: s.X.T @ s.X[:, :w(3, 4)],
     "inner-array": lambda s, w: s.X.T @ w(s.B, s.X),
     "inner-first": lambda s, w: w(s.B.T, s.X.T) @ s.X,

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# wheel.sh SOURCES BUILD PYTHON: a copy of python/ alone makes a source distribution, and pip a
-# wheel of it against an installed library, which, unpacked elsewhere, runs an example on two ranks;
-# so does what CMake installed.  77: there is no scikit-build-core, which makes the wheel.
+# wheel.sh SOURCES BUILD PYTHON: a source distribution has the library, which CMake takes; one of a
+# copy of python/ alone has not, and pip makes a wheel of it against an installed library, which,
+# unpacked elsewhere, runs an example on two ranks; so does what CMake installed.  77: there is no
+# scikit-build-core, which makes the wheel.
 set -eu -o pipefail
 sources=$1 build=$2 python=$3
 if ! "$python" -c 'import pip, scikit_build_core, scipy' 2>/dev/null; then
@@ -19,9 +20,19 @@ if cmake -S "$work/alone" -B "$work/without" -DCMAKE_DISABLE_FIND_PACKAGE_spmm_d
     cat "$work/said"
     exit 1
 fi
-(cd "$work/alone" && "$python" -c "
-from scikit_build_core.build import build_sdist
-build_sdist('$work')")
+mkdir "$work/tree" "$work/whole" # a copy: it puts the library into the folder for a while
+(cd "$sources" && cp -r CMakeLists.txt LICENSE NOTICE cmake include kernels partition src python \
+    "$work/tree")
+make_sdist() { # FOLDER TO
+    (cd "$1" && "$python" -c "import backend; backend.build_sdist('$2')")
+}
+make_sdist "$work/tree/python" "$work/whole"
+[ ! -e "$work/tree/python/library" ]
+tar xzf "$work"/whole/spmm_dist-*.tar.gz -C "$work/whole"
+rm -r "$work/tree"
+cmake -S "$work"/whole/spmm_dist-*/ -B "$work/whole/build" \
+    -DCMAKE_DISABLE_FIND_PACKAGE_spmm_dist=ON >"$work/said"
+make_sdist "$work/alone" "$work"
 rm -r "$work/alone"
 CMAKE_PREFIX_PATH=$work/prefix "$python" -m pip wheel -q --no-deps --no-build-isolation \
     -w "$work" "$work"/spmm_dist-*.tar.gz
