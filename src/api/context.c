@@ -188,10 +188,11 @@ static void close_context(spmm_context_t *ctx)
     }
     spmmi_free(ctx->env.hosts);
     spmmi_nodes_free(&ctx->env.nodes);
-    if (ctx->env.lost) {
-        spmmi_alloc_keep(ctx, sizeof *ctx);
+    if (ctx->env.lost) { /* with the vote of an agreement that ranks may still come to */
+        spmmi_alloc_leave(ctx);
+    } else {
+        spmmi_free(ctx);
     }
-    spmmi_free(ctx);
 }
 
 bool spmmi_mpi_runs(void)

@@ -29,6 +29,10 @@ void spmmi_alloc_trim(void);
  *  many ranges: spmmi_free() of a block with some of them leaves it, for good. */
 void spmmi_alloc_keep(const void *at, size_t bytes);
 
+/** What is left of @p block when it is not needed: MPI may still write behind its first word, so that
+ *  it is never freed. */
+void spmmi_alloc_leave(void *block);
+
 /** Typed allocation: `if (SPMM_NEW(p, n) == NULL) ...`. */
 #define SPMM_NEW(ptr, count)      ((ptr) = spmmi_alloc((count), sizeof *(ptr)))
 #define SPMM_NEW_ZERO(ptr, count) ((ptr) = spmmi_alloc_zero((count), sizeof *(ptr)))
