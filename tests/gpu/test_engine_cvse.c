@@ -19,7 +19,7 @@ const gpu_engine_t gpu_engines[] = {
 enum { N_CASES = 4 };
 
 /* Windows of 8 rows where rows share few columns, of 16 where they share most; few windows and
- * many; windows cut into pieces.  Every width at which another kernel is chosen, with leading
+ * many; windows cut into work items.  Every width at which another kernel is chosen, with leading
  * dimensions for accesses of 16, 8 and 2 bytes. */
 static void test_widths(void **state)
 {

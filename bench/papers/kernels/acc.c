@@ -77,15 +77,15 @@ static double model_s(const spmm_device_t *device, double n, double blocks, doub
 
 /* Thread blocks of nearly equal modelled time, at most ACC_MOST TC blocks each, windows joined and
  * cut; as many as the GPU holds where the matrix gives them work.
- * @param[in]  empty  pieces for windows without blocks, too, for whom C is not zeroed
- * @param[out] piece  [windows + blocks], block_ptr [windows + blocks + 1] */
+ * @param[in]  empty  work items for windows without blocks, too, for whom C is not zeroed
+ * @param[out] item  [windows + blocks], block_ptr [windows + blocks + 1] */
 static int32_t deal(const spmm_device_t *device, const spmm_bittcf_t *f, int64_t n, bool empty,
-                    acc_piece_t *piece, int32_t *block_ptr)
+                    acc_item_t *item, int32_t *block_ptr)
 {
     const double warps = (double)(n / 16 < 8 ? n / 16 : 8), slots = device->n_sm * 64.0 / warps;
-    const double total    = model_s(device, (double)n, f->n_blocks, f->n_windows);
-    const double most     = fmin(model_s(device, (double)n, ACC_MOST, 1.0), total / slots);
-    int32_t      n_pieces = 0, n_thread_blocks = 0, held = 0;
+    const double total   = model_s(device, (double)n, f->n_blocks, f->n_windows);
+    const double most    = fmin(model_s(device, (double)n, ACC_MOST, 1.0), total / slots);
+    int32_t      n_items = 0, n_thread_blocks = 0, held = 0;
     double       windows = 0.0;
 
     block_ptr[0] = 0;
@@ -103,26 +103,26 @@ static int32_t deal(const spmm_device_t *device, const spmm_bittcf_t *f, int64_t
                 take++;
             }
             if (take > 0 || (empty && f->window_ptr[w] == end)) {
-                piece[n_pieces++] = (acc_piece_t){
+                item[n_items++] = (acc_item_t){
                     .window = w, .first = at, .n = take, .part = take < end - f->window_ptr[w]};
             }
             at += take;
             held += take;
             if (at < end) { /* full */
-                block_ptr[++n_thread_blocks] = n_pieces;
+                block_ptr[++n_thread_blocks] = n_items;
                 held                         = 0;
                 windows                      = 0.0;
             }
         } while (at < end);
     }
-    if (n_pieces > block_ptr[n_thread_blocks]) {
-        block_ptr[++n_thread_blocks] = n_pieces;
+    if (n_items > block_ptr[n_thread_blocks]) {
+        block_ptr[++n_thread_blocks] = n_items;
     }
     return n_thread_blocks;
 }
 
 /* Number the parts, and room for their sums. */
-static spmm_status_t put_in_order(const published_case_t *c, acc_piece_t *piece, int32_t n_pieces,
+static spmm_status_t put_in_order(const published_case_t *c, acc_item_t *item, int32_t n_items,
                                   state_t *s)
 {
     acc_work_t   *work    = &s->work;
@@ -130,17 +130,16 @@ static spmm_status_t put_in_order(const published_case_t *c, acc_piece_t *piece,
     int32_t       n_parts = 0;
     spmm_status_t status  = SPMM_OK;
 
-    if (SPMM_NEW(split, n_pieces) == NULL) {
-        return spmmi_fail_memory(&c->device->env->err, n_pieces, sizeof *split, "split windows");
+    if (SPMM_NEW(split, n_items) == NULL) {
+        return spmmi_fail_memory(&c->device->env->err, n_items, sizeof *split, "split windows");
     }
-    for (int32_t p = 0; p < n_pieces; p++) {
-        if (piece[p].part != 0) {
-            if (work->n_splits == 0 || split[work->n_splits - 1].window != piece[p].window) {
-                split[work->n_splits++] =
-                    (acc_split_t){.window = piece[p].window, .first = n_parts};
+    for (int32_t p = 0; p < n_items; p++) {
+        if (item[p].part != 0) {
+            if (work->n_splits == 0 || split[work->n_splits - 1].window != item[p].window) {
+                split[work->n_splits++] = (acc_split_t){.window = item[p].window, .first = n_parts};
             }
             split[work->n_splits - 1].n++;
-            piece[p].part = ++n_parts;
+            item[p].part = ++n_parts;
         }
     }
     work->split = published_upload(c->device, split, (size_t)work->n_splits * sizeof *split,
@@ -160,39 +159,39 @@ static spmm_status_t make_work(const published_case_t *c, const spmm_bittcf_t *f
                                bool in_turn, state_t *s)
 {
     const int64_t most      = (int64_t)f->n_windows + f->n_blocks;
-    acc_piece_t  *piece     = NULL;
+    acc_item_t   *item      = NULL;
     int32_t      *block_ptr = NULL;
     acc_work_t   *work      = &s->work;
     spmm_status_t status    = SPMM_OK;
 
-    SPMM_NEW(piece, most);
+    SPMM_NEW(item, most);
     SPMM_NEW(block_ptr, most + 1);
-    if (piece == NULL || block_ptr == NULL) {
-        status = spmmi_fail_memory(&c->device->env->err, most, sizeof *piece, "pieces");
+    if (item == NULL || block_ptr == NULL) {
+        status = spmmi_fail_memory(&c->device->env->err, most, sizeof *item, "work items");
     } else {
         work->n_thread_blocks = f->n_windows;
         for (int32_t w = 0; w < f->n_windows && !balanced; w++) {
-            piece[w]     = (acc_piece_t){.window = w,
-                                         .first  = f->window_ptr[w],
-                                         .n      = f->window_ptr[w + 1] - f->window_ptr[w]};
+            item[w]      = (acc_item_t){.window = w,
+                                        .first  = f->window_ptr[w],
+                                        .n      = f->window_ptr[w + 1] - f->window_ptr[w]};
             block_ptr[w] = w;
         }
         block_ptr[f->n_windows] = f->n_windows;
         if (balanced) {
-            work->n_thread_blocks = deal(c->device, f, c->n, in_turn, piece, block_ptr);
+            work->n_thread_blocks = deal(c->device, f, c->n, in_turn, item, block_ptr);
             work->atomic          = !in_turn;
         }
         if (balanced && in_turn) {
-            status = put_in_order(c, piece, block_ptr[work->n_thread_blocks], s);
+            status = put_in_order(c, item, block_ptr[work->n_thread_blocks], s);
         }
-        work->piece     = published_upload(c->device, piece,
-                                           (size_t)block_ptr[work->n_thread_blocks] * sizeof *piece,
+        work->item      = published_upload(c->device, item,
+                                           (size_t)block_ptr[work->n_thread_blocks] * sizeof *item,
                                            &s->arrays, &status);
         work->block_ptr = published_upload(c->device, block_ptr,
                                            ((size_t)work->n_thread_blocks + 1) * sizeof *block_ptr,
                                            &s->arrays, &status);
     }
-    spmmi_free_all(piece, block_ptr);
+    spmmi_free_all(item, block_ptr);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file acc.cu
- *  Algorithm 2 of Acc-SpMM.  A thread block has a window of 8 rows, or pieces of several, by up to
- *  128 columns of C, a warp 16 of them: the m16 side of mma.m16n8k8.  Values of A come by
+ *  Algorithm 2 of Acc-SpMM.  A thread block has a window of 8 rows, or work items of several, by up
+ *  to 128 columns of C, a warp 16 of them: the m16 side of mma.m16n8k8.  Values of A come by
  *  asynchronous copies of 4 bytes to their places in shared memory, which two warps find by the
  *  bits of a block; rows of B go straight to registers, one TC block ahead.
  *
@@ -129,21 +129,21 @@ __device__ __forceinline__ void multiply(const float *a, const Tile &b, float (&
 
 /** Rows 2 t and 2 t + 1 of the window, columns 2 g and 2 g + 1 of the warp. */
 template <bool kHints>
-__device__ __forceinline__ void write(const acc_work_t &work, const acc_piece_t &piece, float *C,
+__device__ __forceinline__ void write(const acc_work_t &work, const acc_item_t &item, float *C,
                                       int64_t first, int64_t n, const float (&sum)[4])
 {
 #pragma unroll
     for (int k = 0; k < 2; k++) {
-        const int r = threadIdx.x % 4 * 2 + k, i = piece.window * kSide + r;
+        const int r = threadIdx.x % 4 * 2 + k, i = item.window * kSide + r;
 
         if (i < work.A.n_rows) {
             const int64_t row = work.row_map == NULL ? i : work.row_map[i];
             float *const  to  = C + row * n + first;
 
-            if (piece.part != 0 && !work.atomic) {
-                *(float2 *)(work.partial + ((int64_t)(piece.part - 1) * kSide + r) * n + first) =
+            if (item.part != 0 && !work.atomic) {
+                *(float2 *)(work.partial + ((int64_t)(item.part - 1) * kSide + r) * n + first) =
                     make_float2(sum[k], sum[2 + k]);
-            } else if (row >= 0 && piece.part != 0) {
+            } else if (row >= 0 && item.part != 0) {
                 atomicAdd(to, sum[k]);
                 atomicAdd(to + 1, sum[2 + k]);
             } else if (row >= 0) {
@@ -155,11 +155,11 @@ __device__ __forceinline__ void write(const acc_work_t &work, const acc_piece_t 
 
 /** One buffer of A, and of B: figure 5 (a). */
 template <bool kBits, bool kHints>
-__device__ __forceinline__ void run_plain(const acc_work_t &work, const acc_piece_t &piece,
+__device__ __forceinline__ void run_plain(const acc_work_t &work, const acc_item_t &item,
                                           Shared &shared, const float *B, int64_t n,
                                           float (&sum)[4])
 {
-    for (int t = piece.first; t < piece.first + piece.n; t++) {
+    for (int t = item.first; t < item.first + item.n; t++) {
         Tile b;
 
         copy_a<kBits>(work, t, shared.a[0]);
@@ -175,12 +175,12 @@ __device__ __forceinline__ void run_plain(const acc_work_t &work, const acc_piec
 
 /** Two of each: figure 5 (b), lines 9 to 35. */
 template <bool kBits, bool kHints, acc_form_t kForm>
-__device__ __forceinline__ void run_pipeline(const acc_work_t &work, const acc_piece_t &piece,
+__device__ __forceinline__ void run_pipeline(const acc_work_t &work, const acc_item_t &item,
                                              Shared &shared, const float *B, int64_t n,
                                              float (&sum)[4])
 {
     constexpr bool kShared = kForm != ACC_NO_SHARED;
-    const int      first = piece.first, last = piece.first + piece.n;
+    const int      first = item.first, last = item.first + item.n;
     Tile           b[2];
 
     if (first >= last) {
@@ -234,15 +234,15 @@ __global__ void acc_kernel(acc_work_t work, const float *B, float *C, int64_t n)
 
     B += first;
     for (int p = work.block_ptr[blockIdx.x]; p < work.block_ptr[blockIdx.x + 1]; p++) {
-        const acc_piece_t piece  = work.piece[p];
-        float             sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        const acc_item_t item   = work.item[p];
+        float            sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 
         if constexpr (kPipeline) {
-            run_pipeline<kBits, kHints, kForm>(work, piece, shared, B, n, sum);
+            run_pipeline<kBits, kHints, kForm>(work, item, shared, B, n, sum);
         } else {
-            run_plain<kBits, kHints>(work, piece, shared, B, n, sum);
+            run_plain<kBits, kHints>(work, item, shared, B, n, sum);
         }
-        write<kHints>(work, piece, C, first, n, sum);
+        write<kHints>(work, item, C, first, n, sum);
     }
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     int32_t window, first, n;
     int32_t
         part; /**< 0: the whole window; else one of several, and in order which of all, from 1 */
-} acc_piece_t;
+} acc_item_t;
 
 /** Parts of a window, for sums in their order. */
 typedef struct {
@@ -41,13 +41,13 @@ typedef struct {
     acc_form_t form;
 } acc_choice_t;
 
-/** A in BitTCF, or ME-TCF; pieces dealt out to thread blocks. */
+/** A in BitTCF, or ME-TCF; work items dealt out to thread blocks. */
 typedef struct {
     spmm_bittcf_arrays_t A;
     const uint8_t       *place;     /**< [nnz] of ME-TCF: 8 r + c of each value */
     const int32_t       *row_map;   /**< NULL: the identity */
-    const int32_t       *block_ptr; /**< [n_thread_blocks + 1] first piece of a thread block */
-    const acc_piece_t   *piece;
+    const int32_t       *block_ptr; /**< [n_thread_blocks + 1] first work item of a thread block */
+    const acc_item_t    *item;
     int32_t              n_thread_blocks;
     bool                 atomic;  /**< parts add to C, all of which is zeroed for them */
     float               *partial; /**< [parts x 8 x n], in order; else NULL */

@@ -16,7 +16,7 @@
 /** Which panels are cut (section 5). */
 typedef enum {
     CUT_NONE,
-    CUT_MEAN,  /**< all that are longer than the mean, into pieces of that */
+    CUT_MEAN,  /**< all that are longer than the mean, into work items of that */
     CUT_WAVES, /**< by the number of waves */
     CUT_OURS,  /**< as engine hrpb does */
     CUT_SORTED /**< none, but the heaviest first */
@@ -30,9 +30,9 @@ typedef enum {
 } fill_t;
 
 typedef struct {
-    int32_t       panel_rows;
-    cut_t         cut;
-    bool          in_turn; /**< sums of cut panels in the order of the pieces; else by atomics */
+    int32_t panel_rows;
+    cut_t   cut;
+    bool    in_turn; /**< sums of cut panels in the order of the work items; else by atomics */
     cute_kernel_t kernel;
     fill_t        fill;
 } variant_t;
@@ -73,7 +73,7 @@ typedef struct {
     cute_work_t        work;
 } state_t;
 
-/* Blocks from which on a panel is cut, into pieces of at most that many. */
+/* Blocks from which on a panel is cut, into work items of at most that many. */
 static int32_t longest(cut_t cut, cute_kernel_t kernel, const published_case_t *c,
                        const spmm_hrpb_t *f, int resident)
 {
@@ -102,7 +102,7 @@ static int32_t longest(cut_t cut, cute_kernel_t kernel, const published_case_t *
 
 static int heavier(const void *a, const void *b)
 {
-    const spmm_tc_piece_t *x = a, *y = b;
+    const spmm_tc_item_t *x = a, *y = b;
 
     return x->n_blocks != y->n_blocks ? (x->n_blocks < y->n_blocks ? 1 : -1)
                                       : (x->window > y->window) - (x->window < y->window);
@@ -111,27 +111,25 @@ static int heavier(const void *a, const void *b)
 static spmm_status_t make_work(const published_case_t *c, const spmm_hrpb_t *f, const variant_t *v,
                                state_t *s)
 {
-    spmm_tc_work_t  *work     = &s->work.work;
-    int              resident = 1;
-    int32_t          most;
-    spmm_tc_pieces_t p;
-    spmm_status_t    status;
+    spmm_tc_work_t *work     = &s->work.work;
+    int             resident = 1;
+    int32_t         most;
+    spmm_tc_items_t p;
+    spmm_status_t   status;
 
     SPMM_TRY(spmmi_cuda_check(c->device, cute_resident(v->kernel, v->panel_rows, c->n, &resident),
                               "what a multiprocessor holds"));
     most = longest(v->cut, v->kernel, c, f, resident);
-    SPMM_TRY(spmmi_tc_pieces_create(c->device->env, f->n_panels, f->block_ptr, NULL,
-                                    (spmm_tc_limits_t){.team = most, .cut = most}, &p));
+    SPMM_TRY(spmmi_tc_items_create(c->device->env, f->n_panels, f->block_ptr, NULL,
+                                   (spmm_tc_limits_t){.team = most, .cut = most}, &p));
     if (v->cut == CUT_SORTED) {
-        qsort(p.piece, (size_t)p.n_pieces, sizeof *p.piece, heavier);
+        qsort(p.item, (size_t)p.n_items, sizeof *p.item, heavier);
     }
-    *work       = (spmm_tc_work_t){.n_pieces  = p.n_pieces,
-                                   .n_partial = p.n_partial,
-                                   .n_team    = p.n_team,
-                                   .n_splits  = p.n_splits};
-    status      = SPMM_OK;
-    work->piece = published_upload(c->device, p.piece, (size_t)p.n_pieces * sizeof *p.piece,
-                                   &s->arrays, &status);
+    *work = (spmm_tc_work_t){
+        .n_items = p.n_items, .n_partial = p.n_partial, .n_team = p.n_team, .n_splits = p.n_splits};
+    status     = SPMM_OK;
+    work->item = published_upload(c->device, p.item, (size_t)p.n_items * sizeof *p.item, &s->arrays,
+                                  &status);
     work->split = published_upload(c->device, p.split, (size_t)p.n_splits * sizeof *p.split,
                                    &s->arrays, &status);
     if (status == SPMM_OK && v->in_turn) {
@@ -141,7 +139,7 @@ static spmm_status_t make_work(const published_case_t *c, const spmm_hrpb_t *f, 
         status                         = c->device->ops->alloc(c->device, bytes, &work->partial);
         s->arrays.array[s->arrays.n++] = work->partial;
     }
-    spmmi_tc_pieces_free(&p);
+    spmmi_tc_items_free(&p);
     return status;
 }
 

@@ -139,31 +139,31 @@ __device__ __forceinline__ void multiply(const Shared<S::kTm> &shared,
     }
 }
 
-/** All blocks of a piece, @p B its first column. */
+/** All blocks of a work item, @p B its first column. */
 template <class S, bool kUnroll, bool kTwo>
-__device__ __forceinline__ void run(const spmm_hrpb_arrays_t &A, const spmm_tc_piece_t &piece,
+__device__ __forceinline__ void run(const spmm_hrpb_arrays_t &A, const spmm_tc_item_t &item,
                                     const float *B, int64_t n,
                                     float (&sum)[S::kTm / 16][S::kTiles][4])
 {
     __shared__ Shared<S::kTm> shared[kTwo ? 2 : 1];
 
     if constexpr (kTwo) {
-        if (piece.n_blocks > 0) {
-            start_copy<S>(A, piece.block, B, n, shared[0]);
+        if (item.n_blocks > 0) {
+            start_copy<S>(A, item.block, B, n, shared[0]);
         }
         spmmi::cp_async_commit();
     }
-    for (int k = 0; k < piece.n_blocks; k++) {
+    for (int k = 0; k < item.n_blocks; k++) {
         const int now = kTwo ? k % 2 : 0;
 
         if constexpr (kTwo) {
-            if (k + 1 < piece.n_blocks) {
-                start_copy<S>(A, piece.block + k + 1, B, n, shared[1 - now]);
+            if (k + 1 < item.n_blocks) {
+                start_copy<S>(A, item.block + k + 1, B, n, shared[1 - now]);
             }
             spmmi::cp_async_commit();
             spmmi::cp_async_wait<1>();
         } else {
-            copy<S>(A, piece.block + k, B, n, shared[0]);
+            copy<S>(A, item.block + k, B, n, shared[0]);
         }
         __syncthreads();
         multiply<S, kUnroll>(shared[now], sum);
@@ -175,18 +175,18 @@ template <class S, bool kUnroll, bool kTwo>
 __global__ void __launch_bounds__(S::kThreads)
     cute_kernel(cute_work_t work, const float *B, float *C, int64_t n)
 {
-    constexpr int         kTm = S::kTm, kTiles = S::kTiles, kTn = S::kTn;
-    const spmm_tc_piece_t piece = work.work.piece[blockIdx.x];
-    const int64_t         first = (int64_t)blockIdx.y * S::kColumns;
-    const int             warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    const bool            part                     = (int)blockIdx.x < work.work.n_partial;
-    float                 sum[kTm / 16][kTiles][4] = {};
+    constexpr int        kTm = S::kTm, kTiles = S::kTiles, kTn = S::kTn;
+    const spmm_tc_item_t item  = work.work.item[blockIdx.x];
+    const int64_t        first = (int64_t)blockIdx.y * S::kColumns;
+    const int            warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const bool           part                     = (int)blockIdx.x < work.work.n_partial;
+    float                sum[kTm / 16][kTiles][4] = {};
 
-    run<S, kUnroll, kTwo>(work.A, piece, B + first, n, sum);
+    run<S, kUnroll, kTwo>(work.A, item, B + first, n, sum);
 #pragma unroll
     for (int k = 0; k < kTm / 8; k++) { /* rows g, g + 8, g + 16, g + 24 */
         const int     row = k * 8 + lane / 4;
-        const int64_t i   = (int64_t)piece.window * kTm + row;
+        const int64_t i   = (int64_t)item.window * kTm + row;
 
         if (i >= work.A.n_rows) {
             continue;
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(S::kThreads)
     }
 }
 
-/** The pieces of a row of a cut panel, in their order. */
+/** The work items of a row of a cut panel, in their order. */
 __global__ void finish_kernel(cute_work_t work, float *C, int64_t n)
 {
     const int             tm    = work.A.panel_rows;
@@ -219,11 +219,10 @@ __global__ void finish_kernel(cute_work_t work, float *C, int64_t n)
     const int64_t         i     = (int64_t)split.window * tm + row;
 
     for (int64_t j = threadIdx.x; j < n && i < work.A.n_rows; j += blockDim.x) {
-        const float *from =
-            (const float *)work.work.partial + ((int64_t)split.piece * tm + row) * n;
-        float sum = 0.0f;
+        const float *from = (const float *)work.work.partial + ((int64_t)split.item * tm + row) * n;
+        float        sum  = 0.0f;
 
-        for (int p = 0; p < split.n_pieces; p++) {
+        for (int p = 0; p < split.n_items; p++) {
             sum += from[(int64_t)p * tm * n + j];
         }
         C[i * n + j] = sum;
@@ -289,8 +288,8 @@ extern "C" cudaError_t cute_mm(const cute_work_t *work, const float *B, float *C
             return code;
         }
     }
-    if (work->work.n_pieces > 0) {
-        const dim3 grid((unsigned)work->work.n_pieces, (unsigned)(n / columns_of(work->kernel, n)));
+    if (work->work.n_items > 0) {
+        const dim3 grid((unsigned)work->work.n_items, (unsigned)(n / columns_of(work->kernel, n)));
         const Kernel kernel = kernel_of(work->kernel, work->A.panel_rows, n);
 
         kernel<<<grid, threads_of(work->kernel, n), 0, stream>>>(*work, B, C, n);

@@ -27,8 +27,8 @@ typedef enum {
 typedef struct {
     spmm_hrpb_arrays_t A;
     cute_kernel_t      kernel;
-    spmm_tc_work_t     work; /**< pieces are of panels; partial for ordered sums */
-    bool atomic;             /**< sums of cut panels by atomics; else in the order of the pieces */
+    spmm_tc_work_t     work; /**< work items are of panels; partial for ordered sums */
+    bool atomic; /**< sums of cut panels by atomics; else in the order of the work items */
 } cute_work_t;
 
 /** Thread blocks of a product with @p n columns that a multiprocessor holds at a time. */

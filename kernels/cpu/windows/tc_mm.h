@@ -25,7 +25,7 @@ typedef struct {
     const int32_t *block_ptr; /**< [n_windows + 1] */
     const void    *arrays;    /**< borrowed, of the format: what decode() reads */
     const void    *values;    /**< base of what decode() points to */
-    const int32_t *starts;    /**< [blocks + 1] spmm_tc_piece_t.start of each block; NULL: 0 */
+    const int32_t *starts;    /**< [blocks + 1] spmm_tc_item_t.start of each block; NULL: 0 */
     /** The entries of a block in storage order, which is ascending in column for each row.
      *  @param[out] entry   [SPMM_TC_MAX_ENTRIES]
      *  @param[out] offset  bytes from the base to the values of the block

@@ -45,12 +45,12 @@ template <typename H, typename O> struct BcsrStepShape {
     static constexpr int  kRoom    = kBcsrStages * (kStage + (int)sizeof(uint32_t));
 };
 
-/** One piece of a panel, one slice of C. */
+/** One work item of a panel, one slice of C. */
 template <class S> struct BcsrStepBlock : BcsrSums<S> {
     using Half = typename S::Half;
     using Out  = typename S::Out;
     using Sums = BcsrSums<S>;
-    using Sums::A, Sums::piece, Sums::lane, Sums::sum, Sums::add, Sums::warp_n;
+    using Sums::A, Sums::item, Sums::lane, Sums::sum, Sums::add, Sums::warp_n;
 
     static constexpr int kChunks = S::kWidth / 8;         /* 16-byte words of a row of B */
     static constexpr int kStride = S::kThreads / kChunks; /* rows that all threads copy at a time */
@@ -72,8 +72,8 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
 
     __device__ __forceinline__ BcsrStepBlock(const typename Sums::Format &format,
                                              const spmm_tc_mm_args_t     &mm,
-                                             const spmm_tc_piece_t &work, int64_t j,
-                                             bool /* pairs */, void              *shared)
+                                             const spmm_tc_item_t &work, int64_t j,
+                                             bool /* pairs */, void             *shared)
         : Sums(format, mm, work, j), row((int)threadIdx.x / kChunks),
           inside(mm.x.n - j > 8 * ((int)threadIdx.x % kChunks)),
           stride((uint32_t)mm.x.ldb * (SPMM_BCSR_WIDTH * (uint32_t)sizeof(Half))),
@@ -86,7 +86,7 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
     {
         keep(room);
         keep(b_to);
-        if (piece.n_blocks > 0) {
+        if (item.n_blocks > 0) {
             next   = __ldg(ahead);
             a_from = A.values + (int64_t)next.y * SPMM_BCSR_UNIT + 16 * threadIdx.x;
         }
@@ -125,13 +125,13 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
      * in any case keeps the groups counted. */
     __device__ __forceinline__ void fetch(int k)
     {
-        if (k < piece.n_blocks) {
+        if (k < item.n_blocks) {
             const int4 s     = next;
             const int  words = __popc((uint32_t)s.z) * (kBcsrTileBytes / 16);
             const int  mine  = words - (int)threadIdx.x;
 
             ahead++;
-            if (k + 1 < piece.n_blocks) {
+            if (k + 1 < item.n_blocks) {
                 next = __ldg(ahead);
             }
             copy_b(s);
@@ -236,7 +236,7 @@ template <class S> struct BcsrStepBlock : BcsrSums<S> {
      * all warps, and that they are done with the one before, whose place the next copy takes. */
     __device__ __forceinline__ void run(const BcsrLists & /* none */, bool /* part */, void *)
     {
-        const int n = piece.n_blocks;
+        const int n = item.n_blocks;
 
         for (int k = 0; k < kBcsrStages - 1; k++) {
             fetch(k);
@@ -264,13 +264,13 @@ __global__ void __launch_bounds__(Block::Shape::kThreads,
     using S = typename Block::Shape;
     extern __shared__ __align__(128) int4 room[];
 
-    /* Slices of a piece are neighbours: they read the same values of A. */
-    for (int64_t at = blockIdx.x; at < (int64_t)work.n_pieces * slices; at += gridDim.x) {
-        const int64_t         p     = at / slices;
-        const int4            words = __ldg((const int4 *)work.piece + p);
-        const spmm_tc_piece_t piece = {words.x, words.y, words.z, words.w};
-        const bool            part  = p < work.n_partial;
-        Block                 block(A, args, piece, at % slices * S::kWidth, pairs, room);
+    /* Slices of a work item are neighbours: they read the same values of A. */
+    for (int64_t at = blockIdx.x; at < (int64_t)work.n_items * slices; at += gridDim.x) {
+        const int64_t        p     = at / slices;
+        const int4           words = __ldg((const int4 *)work.item + p);
+        const spmm_tc_item_t item  = {words.x, words.y, words.z, words.w};
+        const bool           part  = p < work.n_partial;
+        Block                block(A, args, item, at % slices * S::kWidth, pairs, room);
 
         block.run(lists, part, room);
         if (!block.has_sums()) {
@@ -289,9 +289,9 @@ __global__ void __launch_bounds__(Block::Shape::kThreads,
 
 constexpr int kBcsrFinish = 4; /* columns of a lane at a time */
 
-/** Sums of cut panels, in the order of their pieces: a warp adds up a row of panel blockIdx.x.
- *  Panels are tall and many may be cut into few pieces, where finish_splits() is made for few
- *  rows of many pieces. */
+/** Sums of cut panels, in the order of their work items: a warp adds up a row of panel blockIdx.x.
+ *  Panels are tall and many may be cut into few work items, where finish_splits() is made for few
+ *  rows of many work items. */
 template <class F>
 __global__ void __launch_bounds__(kBlock)
     bcsr_finish(const __grid_constant__ F format, const __grid_constant__ spmm_tc_work_t work,
@@ -309,13 +309,13 @@ __global__ void __launch_bounds__(kBlock)
         return;
     }
     auto *const        c    = row_of_c<typename F::Out>(args, i);
-    const float *const part = (const float *)work.partial + split.piece * step + row * args.x.n;
+    const float *const part = (const float *)work.partial + split.item * step + row * args.x.n;
 
     for (int64_t j = lane; j < args.x.n; j += kBcsrFinish * kWarp) {
         float sum[kBcsrFinish] = {};
 
 #pragma unroll 2
-        for (int p = 0; p < split.n_pieces; p++) {
+        for (int p = 0; p < split.n_items; p++) {
 #pragma unroll
             for (int e = 0; e < kBcsrFinish; e++) {
                 if (j + e * kWarp < args.x.n) {
@@ -450,7 +450,7 @@ template <typename Half, typename Out> struct BcsrKernels {
         return take;
     }
 
-    /* Add up the pieces of cut panels. */
+    /* Add up the work items of cut panels. */
     static cudaError_t finish(const Format &format, int rows, const spmm_tc_work_t &work,
                               const spmm_tc_mm_args_t &args, cudaStream_t stream)
     {
@@ -476,10 +476,9 @@ template <typename Half, typename Out> struct BcsrKernels {
         if (slices == 0 || slices > INT32_MAX) {
             return cudaErrorInvalidValue;
         }
-        code =
-            launch_with((size_t)one->room, one->kernel,
-                        dim3((unsigned)least(work.n_pieces * slices, kMaxGridX)),
-                        dim3(one->threads), stream, format, lists, work, args, (int)slices, pairs);
+        code = launch_with(
+            (size_t)one->room, one->kernel, dim3((unsigned)least(work.n_items * slices, kMaxGridX)),
+            dim3(one->threads), stream, format, lists, work, args, (int)slices, pairs);
         return code != cudaSuccess ? code : finish(format, A.rows, work, args, stream);
     }
 };
@@ -489,7 +488,7 @@ template <typename Half, typename Out>
 cudaError_t bcsr_product(const spmm_bcsr_arrays_t &A, const spmm_tc_work_t &work,
                          const spmm_tc_mm_args_t &args, cudaStream_t stream)
 {
-    return work.n_pieces == 0 || args.x.n == 0
+    return work.n_items == 0 || args.x.n == 0
                ? cudaSuccess
                : BcsrKernels<Half, Out>::launch(A, work, args, stream);
 }

@@ -22,7 +22,7 @@ namespace spmmi
 /** @tparam S  as of BcsrSums, one tile row for a warp */
 template <class S> struct BcsrWalk : BcsrSums<S> {
     using Sums = BcsrSums<S>;
-    using Sums::A, Sums::piece, Sums::lane, Sums::sum, Sums::warp_m, Sums::warp_n;
+    using Sums::A, Sums::item, Sums::lane, Sums::sum, Sums::warp_m, Sums::warp_n;
 
     const int4 *list, *list_end; /* the next tile that the warp looks up */
     int         left;            /* tiles that it has not fetched */
@@ -45,10 +45,10 @@ template <class S> struct BcsrWalk : BcsrSums<S> {
         return lo;
     }
 
-    /* @param[in] part  is the piece only a part of its panel? */
+    /* @param[in] part  is the work item only a part of its panel? */
     __device__ __forceinline__ void open_list(const BcsrLists &lists, bool part)
     {
-        const int tile_row = piece.window * S::kM + warp_m;
+        const int tile_row = item.window * S::kM + warp_m;
         int       first = 0, last = 0;
 
         if ((uint32_t)tile_row < ((uint32_t)A.n_rows + SPMM_BCSR_SIDE - 1) / SPMM_BCSR_SIDE) {
@@ -56,8 +56,8 @@ template <class S> struct BcsrWalk : BcsrSums<S> {
             last  = __ldg(lists.ptr + tile_row + 1);
         }
         if (part) {
-            first = search(lists.tile, first, last, piece.block);
-            last  = search(lists.tile, first, last, piece.block + piece.n_blocks);
+            first = search(lists.tile, first, last, item.block);
+            last  = search(lists.tile, first, last, item.block + item.n_blocks);
         }
         list     = lists.tile + first + warp_n;
         list_end = lists.tile + last;
@@ -149,11 +149,11 @@ struct BcsrListShape {
     static_assert(kSteps <= kWarp, "a lane for each");
 };
 
-/** One piece of a panel, one slice of C. */
+/** One work item of a panel, one slice of C. */
 template <class S> struct BcsrListBlock : BcsrWalk<S> {
     using Half = typename S::Half;
     using Sums = BcsrSums<S>;
-    using Sums::A, Sums::args, Sums::piece, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
+    using Sums::A, Sums::args, Sums::item, Sums::lane, Sums::g, Sums::t, Sums::slice, Sums::sum;
     using Sums::add, Sums::warp_m, Sums::warp_n;
     using Walk = BcsrWalk<S>;
     using Walk::look_up, Walk::left, Walk::meet, Walk::open_list;
@@ -185,7 +185,7 @@ template <class S> struct BcsrListBlock : BcsrWalk<S> {
 
     __device__ __forceinline__ BcsrListBlock(const typename Sums::Format &format,
                                              const spmm_tc_mm_args_t     &mm,
-                                             const spmm_tc_piece_t &work, int64_t j, bool in_pairs,
+                                             const spmm_tc_item_t &work, int64_t j, bool in_pairs,
                                              void *shared)
         : Walk(format, mm, work, j), pairs(in_pairs), row((int)threadIdx.x / kChunks),
           columns((int)least(8, mm.x.n - j - 8 * ((int)threadIdx.x % kChunks))),
@@ -209,7 +209,7 @@ template <class S> struct BcsrListBlock : BcsrWalk<S> {
     {
         const int s = c * S::kSteps + (int)threadIdx.x;
 
-        if ((int)threadIdx.x >= S::kSteps || s >= piece.n_blocks) {
+        if ((int)threadIdx.x >= S::kSteps || s >= item.n_blocks) {
             return make_int2(0, 0);
         }
         const int4     one  = __ldg(step + s);
@@ -352,10 +352,10 @@ template <class S> struct BcsrListBlock : BcsrWalk<S> {
      * next tile is there, or at the end. */
     __device__ __forceinline__ void multiply_all(int2 ahead)
     {
-        const int chunks = (piece.n_blocks + S::kSteps - 1) / S::kSteps;
+        const int chunks = (item.n_blocks + S::kSteps - 1) / S::kSteps;
         int       c      = -1;
-        int32_t   end    = 4 * piece.block; /* words of the chunk are below that */
-        uint32_t  base   = 0;               /* the address that step 0 of all would have */
+        int32_t   end    = 4 * item.block; /* words of the chunk are below that */
+        uint32_t  base   = 0;              /* the address that step 0 of all would have */
         Tile      ring[kAhead];
         int4      from[kAhead];
 
@@ -377,7 +377,7 @@ template <class S> struct BcsrListBlock : BcsrWalk<S> {
                     }
                     enter(c, ahead);
                     base = room + (uint32_t)(c & 1) * S::kChunk -
-                           (uint32_t)(piece.block + c * S::kSteps) * S::kStepB;
+                           (uint32_t)(item.block + c * S::kSteps) * S::kStepB;
                     end += 4 * S::kSteps;
                 }
                 multiply(ring[k], base + (uint32_t)(ring[k].word >> 2) * S::kStepB);
@@ -427,7 +427,7 @@ struct BcsrRowShape {
     static_assert(kStages >= 3 && kStage % 16 == 0, "some on their way");
 };
 
-/** One piece of a panel, one slice of C. */
+/** One work item of a panel, one slice of C. */
 template <class S> struct BcsrRowBlock : BcsrWalk<S> {
     using Half = typename S::Half;
     using Walk = BcsrWalk<S>;
@@ -446,9 +446,8 @@ template <class S> struct BcsrRowBlock : BcsrWalk<S> {
     int4              mine, next; /* places of tile lane of 32, and of the 32 behind */
 
     __device__ __forceinline__ BcsrRowBlock(const typename Sums::Format &format,
-                                            const spmm_tc_mm_args_t     &mm,
-                                            const spmm_tc_piece_t &work, int64_t j, bool,
-                                            void *shared)
+                                            const spmm_tc_mm_args_t &mm, const spmm_tc_item_t &work,
+                                            int64_t j, bool, void *shared)
         : Walk(format, mm, work, j),
           b_from((const Half *)mm.x.B + lane / kChunks * mm.x.ldb + j + lane % kChunks * 8),
           row(lane / kChunks), inside(j + lane % kChunks * 8 < mm.x.n),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file bcsr_sums.cuh
- *  What a thread block of the BCSR kernels is made of, and its sums: a slice of C for one piece
+ *  What a thread block of the BCSR kernels is made of, and its sums: a slice of C for one work item
  *  of a panel, in the order in which mma leaves them, and the way to memory; the way of narrow
  *  rows of B to shared memory.
  */
@@ -54,14 +54,14 @@ template <class S> struct BcsrSums {
 
     const Format            &A;
     const spmm_tc_mm_args_t &args;
-    const spmm_tc_piece_t    piece;
+    const spmm_tc_item_t     item;
     const int                lane, warp_m, warp_n, g, t; /* warp_n: of kAcross or of kSplit */
     const int64_t            slice;                      /* first column of the thread block */
     float                    sum[S::kRows][S::kN][4] = {};
 
     __device__ __forceinline__ BcsrSums(const Format &format, const spmm_tc_mm_args_t &mm,
-                                        const spmm_tc_piece_t &work, int64_t j)
-        : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp),
+                                        const spmm_tc_item_t &work, int64_t j)
+        : A(format), args(mm), item(work), lane((int)threadIdx.x % kWarp),
           warp_m((int)threadIdx.x / kWarp % S::kM), warp_n((int)threadIdx.x / kWarp / S::kM),
           g(lane / 4), t(lane % 4), slice(j)
     {
@@ -174,7 +174,7 @@ template <class S> struct BcsrSums {
 
     __device__ __forceinline__ void store() const
     {
-        const int64_t top = (int64_t)piece.window * S::kPanel * 16;
+        const int64_t top = (int64_t)item.window * S::kPanel * 16;
 
         each(
             [&](int row, int64_t c, const float4 &v) {
@@ -194,12 +194,12 @@ template <class S> struct BcsrSums {
     {
 #pragma unroll 1
         for (int r = 0; r < S::kRows; r++) {
-            repair_tile(A, args, (piece.window * S::kM + warp_m) * S::kRows + r, first_column(),
+            repair_tile(A, args, (item.window * S::kM + warp_m) * S::kRows + r, first_column(),
                         8 * S::kN);
         }
     }
 
-    /* Sums of a piece: [rows of the panel, n] at @p to. */
+    /* Sums of a work item: [rows of the panel, n] at @p to. */
     __device__ __forceinline__ void store_partial(float *to) const
     {
         each([&](int row, int64_t c, const float4 &v) { *(float4 *)(to + row * args.x.n + c) = v; },

@@ -7,9 +7,9 @@ namespace spmmi
 {
 
 template <typename T, typename C>
-cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream);
+cudaError_t csr_product(const spmm_csr_items_t &A, const spmm_operands_t &x, cudaStream_t stream);
 template <typename T, typename C>
-cudaError_t csr_wait_product(const spmm_csr_pieces_t &A, const spmm_csr_rows_t &rows,
+cudaError_t csr_wait_product(const spmm_csr_items_t &A, const spmm_csr_rows_t &rows,
                              const spmm_operands_t &x, cudaStream_t stream);
 template <typename T, typename C> cudaError_t csr_preload();
 
@@ -64,7 +64,7 @@ template <class Use> static cudaError_t for_types(spmm_type_t type, spmm_type_t 
     return cudaErrorInvalidValue;
 }
 
-extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_operands_t *x,
+extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_items_t *A, const spmm_operands_t *x,
                                          cudaStream_t stream)
 {
     return for_types(A->type, x->c_type, [&](auto types) {
@@ -73,7 +73,7 @@ extern "C" cudaError_t spmmi_cuda_csr_mm(const spmm_csr_pieces_t *A, const spmm_
     });
 }
 
-extern "C" cudaError_t spmmi_cuda_csr_wait_mm(const spmm_csr_pieces_t *A,
+extern "C" cudaError_t spmmi_cuda_csr_wait_mm(const spmm_csr_items_t *A,
                                               const spmm_csr_rows_t *rows, const spmm_operands_t *x,
                                               cudaStream_t stream)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file csr_gpu.cuh
- *  CSR times dense on CUDA cores.  A thread block takes a piece of A: a run of entries, dealt out
- *  evenly to groups of kLanes lanes wherever rows begin and end.  A group walks its entries; each
- *  is a row of B, which its lanes read 16 bytes each, so that 8 lanes read 128 bytes in a run: L1
- *  serves a quarter of a warp at a time.  Where a row ends its sums are stored and start again.
+ *  CSR times dense on CUDA cores.  A thread block takes a work item of A: a run of entries, dealt
+ *  out evenly to groups of kLanes lanes wherever rows begin and end.  A group walks its entries;
+ *  each is a row of B, which its lanes read 16 bytes each, so that 8 lanes read 128 bytes in a run:
+ *  L1 serves a quarter of a warp at a time.  Where a row ends its sums are stored and start again.
  *  The group that a row begins in stores it: what the groups behind it have of the row they leave
- *  in shared memory.  Parts of rows longer than a piece meet in global memory.
+ *  in shared memory.  Parts of rows longer than a work item meet in global memory.
  */
 #ifndef SPMM_CSR_GPU_CUH
 #define SPMM_CSR_GPU_CUH
@@ -48,16 +48,16 @@ struct CsrReader {
         Sum     value;
     };
 
-    const spmm_csr_pieces_t &A;
-    const CsrDense<Sum>     &dense;
-    const int                lane, id; /**< in the group; of the group */
-    const int                j0;       /**< first column of the lane */
-    const T                 *B;        /**< of that column */
+    const spmm_csr_items_t &A;
+    const CsrDense<Sum>    &dense;
+    const int               lane, id; /**< in the group; of the group */
+    const int               j0;       /**< first column of the lane */
+    const T                *B;        /**< of that column */
 
     /* Lanes behind the last column read it again and store nothing: the address
      * is in use anyway. */
-    __device__ __forceinline__ CsrReader(const spmm_csr_pieces_t &format,
-                                         const CsrDense<Sum> &other, int slice)
+    __device__ __forceinline__ CsrReader(const spmm_csr_items_t &format, const CsrDense<Sum> &other,
+                                         int slice)
         : A(format), dense(other), lane((int)(threadIdx.x % kLanes)),
           id((int)(threadIdx.x / kLanes)), j0(slice + lane * kVector),
           B((const T *)other.B + (kLoads == 1 ? min(j0, last_column(other.n)) : j0))
@@ -302,11 +302,11 @@ struct CsrNoTile {
     int   ld, first;
 };
 
-/** A piece of consecutive rows, whose C is stored by columns, or a part of a row. */
+/** A work item of consecutive rows, whose C is stored by columns, or a part of a row. */
 template <typename C, class Group> __device__ __forceinline__ void run_tile(Group group, int slice)
 {
     extern __shared__ int4 room[];
-    const int4             words = __ldg((const int4 *)(group.A.piece + blockIdx.x));
+    const int4             words = __ldg((const int4 *)(group.A.item + blockIdx.x));
     const bool             whole = words.z < 0;
 
     group.tile = {(typename Group::Sum *)room, group.A.tile_rows, words.w & INT32_MAX, group.lane};
@@ -347,7 +347,7 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
     Sums    sum[kLoads] = {};
     Room    tile        = {}; /**< kTiles: where rows of C go */
 
-    __device__ __forceinline__ CsrGroup(const spmm_csr_pieces_t &format, const CsrDense<Sum> &other,
+    __device__ __forceinline__ CsrGroup(const spmm_csr_items_t &format, const CsrDense<Sum> &other,
                                         Shared &mine, int slice)
         : Reader(format, other, slice), shared(mine)
     {
@@ -601,11 +601,11 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
         return count + (int)(ended >> count & 1);
     }
 
-    /** The sums of a split row so far: all of its pieces when this thread block is the last to
+    /** The sums of a split row so far: all of its work items when this thread block is the last to
      *  arrive, and then they are added up. */
     __device__ __forceinline__ void combine()
     {
-        const int32_t          row     = A.piece[blockIdx.x].split;
+        const int32_t          row     = A.item[blockIdx.x].split;
         const spmm_csr_split_t split   = A.split[row];
         Sum *const             partial = (Sum *)A.partial;
 
@@ -619,19 +619,19 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
             uint32_t *const count = A.arrived + (int64_t)row * A.n_slices + slice;
 
             shared.last =
-                atomicInc(count, (unsigned)split.n_pieces - 1) == (unsigned)split.n_pieces - 1;
+                atomicInc(count, (unsigned)split.n_items - 1) == (unsigned)split.n_items - 1;
         }
         __syncthreads();
         if (!shared.last) {
             return;
         }
         __threadfence();
-        add_partial(partial + (int64_t)split.piece * sums_of_row(), split.n_pieces, kGroups);
+        add_partial(partial + (int64_t)split.item * sums_of_row(), split.n_items, kGroups);
         leave_sums();
         __syncthreads();
         if (id == 0) {
 #pragma unroll 4
-            for (int g = 1; g < min(kGroups, split.n_pieces); g++) {
+            for (int g = 1; g < min(kGroups, split.n_items); g++) {
                 take_sums(g * kLanes + lane);
             }
             if constexpr (kStore == CsrStore::kTiles) { /* it has no tile */
@@ -658,20 +658,20 @@ struct CsrGroup : CsrReader<T, kLanes, kVector, kLoads, kUnroll, kEdge,
         }
     }
 
-    /** Pieces id, id + step, ... of a row. */
-    __device__ __forceinline__ void add_partial(const Sum *from, int n_pieces, int step)
+    /** Work items id, id + step, ... of a row. */
+    __device__ __forceinline__ void add_partial(const Sum *from, int n_items, int step)
     {
 #pragma unroll
         for (int load = 0; load < kLoads; load++) {
             sum[load] = {};
 #pragma unroll 4
-            for (int p = id; p < n_pieces && column(load) < dense.n; p += step) {
+            for (int p = id; p < n_items && column(load) < dense.n; p += step) {
                 add(sum[load], load_pack<Sums>(from + (int64_t)p * sums_of_row() + column(load)));
             }
         }
     }
 
-    /** The piece, dealt out to the groups by multiples of kUnroll entries. */
+    /** The work item, dealt out to the groups by multiples of kUnroll entries. */
     __device__ __forceinline__ void run(const CsrPart &part)
     {
         constexpr int  kStep = kGroups * kUnroll;

@@ -17,7 +17,7 @@ namespace spmmi
 
 /* CSR times dense where what a row of C becomes may depend on the entries of this row alone: a
  * group of lanes takes a whole row and adds its entries in their order.  Rows of more than twice
- * SPMM_CSR_CHAIN entries are several pieces, whose sums a second kernel adds.  Lanes share out
+ * SPMM_CSR_CHAIN entries are several work items, whose sums a second kernel adds.  Lanes share out
  * columns, never entries, so that n, alignment and the width of accesses do not show in the bits;
  * every product is part of an fma. */
 
@@ -29,12 +29,12 @@ struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, CsrStore::kRows> {
     using Group::A, Group::dense, Group::id, Group::lane;
     using Group::Group;
 
-    /** The piece of this group. */
+    /** The work item of this group. */
     __device__ __forceinline__ void run()
     {
         const unsigned       at    = blockIdx.x * Group::kGroups + (unsigned)id;
-        const bool           any   = at < (unsigned)A.n_pieces;
-        const int2           words = any ? __ldg((const int2 *)(A.piece + at)) : int2{};
+        const bool           any   = at < (unsigned)A.n_items;
+        const int2           words = any ? __ldg((const int2 *)(A.item + at)) : int2{};
         uint32_t             entry = (uint32_t)words.x;
         int                  left = words.y, most = left;
         typename Group::Tile tile = this->load_tile(entry, left);
@@ -58,19 +58,19 @@ struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, CsrStore::kRows> {
         }
     }
 
-    /** Split row number @p at, from the sums of its pieces. */
+    /** Split row number @p at, from the sums of its work items. */
     __device__ __forceinline__ void add_up(int at)
     {
         const spmm_csr_split_t split = A.split[at];
 
         if (id < SPMM_CSR_CHAINS) {
-            this->add_partial((const Sum *)A.partial + (int64_t)split.piece * dense.n,
-                              split.n_pieces, SPMM_CSR_CHAINS);
+            this->add_partial((const Sum *)A.partial + (int64_t)split.item * dense.n, split.n_items,
+                              SPMM_CSR_CHAINS);
         }
         this->leave_sums();
         __syncthreads();
         if (id == 0) {
-            for (int g = 1; g < min(SPMM_CSR_CHAINS, split.n_pieces); g++) {
+            for (int g = 1; g < min(SPMM_CSR_CHAINS, split.n_items); g++) {
                 this->take_sums(g * kLanes + lane);
             }
             this->store(split.row);
@@ -80,7 +80,7 @@ struct CsrRows : CsrGroup<T, C, kLanes, kVector, kLoads, 4, CsrStore::kRows> {
 
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kBlocks>
 __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks))
-    csr_mm_rows(const __grid_constant__ spmm_csr_pieces_t A,
+    csr_mm_rows(const __grid_constant__ spmm_csr_items_t A,
                 const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
     using Rows = CsrRows<T, C, kLanes, kVector, kLoads>;
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks)
 /** Split rows, one for each thread block along x. */
 template <typename T, typename C, int kVector>
 __global__ void __launch_bounds__(kCsrBlock)
-    csr_mm_splits(const __grid_constant__ spmm_csr_pieces_t A,
+    csr_mm_splits(const __grid_constant__ spmm_csr_items_t A,
                   const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
     using Rows = CsrRows<T, C, kCsrBlock / SPMM_CSR_CHAINS, kVector, 1>;
@@ -109,10 +109,10 @@ __global__ void __launch_bounds__(kCsrBlock)
     Rows(A, dense, shared, dense.first + (int)blockIdx.y * Rows::kWidth).add_up((int)blockIdx.x);
 }
 
-/* CSR times a single column.  A thread block takes the same piece as in csr_gpu.cuh, kTile entries
- * at a time: its threads multiply neighbouring entries, then each adds up kItems consecutive
- * products, and a segmented scan over the block brings a thread what the threads in front of it
- * have of the row that it ends.  All sums have a fixed order. */
+/* CSR times a single column.  A thread block takes the same work item as in csr_gpu.cuh, kTile
+ * entries at a time: its threads multiply neighbouring entries, then each adds up kItems
+ * consecutive products, and a segmented scan over the block brings a thread what the threads in
+ * front of it have of the row that it ends.  All sums have a fixed order. */
 
 /** @tparam C  type of the column of C */
 template <typename T, typename C> struct CsrVector {
@@ -130,13 +130,13 @@ template <typename T, typename C> struct CsrVector {
         bool    last;
     };
 
-    const spmm_csr_pieces_t &A;
-    const CsrDense<Sum>     &dense;
-    Shared                  &shared;
-    const int                thread = (int)threadIdx.x;
+    const spmm_csr_items_t &A;
+    const CsrDense<Sum>    &dense;
+    Shared                 &shared;
+    const int               thread = (int)threadIdx.x;
 
-    __device__ __forceinline__ CsrVector(const spmm_csr_pieces_t &format,
-                                         const CsrDense<Sum> &other, Shared &mine)
+    __device__ __forceinline__ CsrVector(const spmm_csr_items_t &format, const CsrDense<Sum> &other,
+                                         Shared &mine)
         : A(format), dense(other), shared(mine)
     {
     }
@@ -246,7 +246,7 @@ template <typename T, typename C> struct CsrVector {
     /* The sums of a split row so far; the last thread block of its row to arrive adds them up. */
     __device__ __forceinline__ void combine()
     {
-        const int32_t          at      = A.piece[blockIdx.x].split;
+        const int32_t          at      = A.item[blockIdx.x].split;
         const spmm_csr_split_t split   = A.split[at];
         Sum *const             partial = (Sum *)A.partial;
         using Word                     = typename CsrWord<Sum>::type;
@@ -255,15 +255,15 @@ template <typename T, typename C> struct CsrVector {
             __stcg((Word *)partial + blockIdx.x, *(const Word *)&shared.open);
             __threadfence();
             shared.last = atomicInc(A.arrived + (int64_t)at * A.n_slices,
-                                    (unsigned)split.n_pieces - 1) == (unsigned)split.n_pieces - 1;
+                                    (unsigned)split.n_items - 1) == (unsigned)split.n_items - 1;
             __threadfence();
         }
         __syncthreads();
         if (shared.last && thread < kWarp) {
             Sum sum = {};
 
-            for (int p = thread; p < split.n_pieces; p += kWarp) {
-                sum += load_pack<Pack<Sum, 1>>(partial + split.piece + p).at[0];
+            for (int p = thread; p < split.n_items; p += kWarp) {
+                sum += load_pack<Pack<Sum, 1>>(partial + split.item + p).at[0];
             }
 #pragma unroll
             for (int step = kWarp / 2; step > 0; step /= 2) {
@@ -303,7 +303,7 @@ template <typename T, typename C> struct CsrVector {
 template <typename T, typename C, int kLanes, int kVector, int kLoads, int kUnroll, int kBlocks,
           CsrStore kStore, bool kEdge = false>
 __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks))
-    csr_mm(const __grid_constant__ spmm_csr_pieces_t A,
+    csr_mm(const __grid_constant__ spmm_csr_items_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
     using Group = CsrGroup<T, C, kLanes, kVector, kLoads, kUnroll, kStore, kEdge>;
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks)
     } else {
         let_next_begin();
     }
-    if (blockIdx.x < (unsigned)A.n_pieces) {
+    if (blockIdx.x < (unsigned)A.n_items) {
         if constexpr (kStore == CsrStore::kTiles) {
             run_tile<C>(Group(A, dense, shared, slice), slice);
             return;
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, kBlocks)
 /** The product with one column. */
 template <typename T, typename C>
 __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, 8))
-    csr_mv(const __grid_constant__ spmm_csr_pieces_t A,
+    csr_mv(const __grid_constant__ spmm_csr_items_t A,
            const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense)
 {
     using Vector = CsrVector<T, C>;
@@ -343,7 +343,7 @@ __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, 8))
     Vector                             vector(A, dense, shared);
 
     follow(dense);
-    if (blockIdx.x < (unsigned)A.n_pieces) {
+    if (blockIdx.x < (unsigned)A.n_items) {
         const CsrPart part = CsrPart::of(A);
 
         vector.run(part.entry, part.n);
@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(kCsrBlock, resident_blocks(kCsrBlock, 8))
 /** The kernels for A and B of type T and C of type C. */
 template <typename T, typename C> struct CsrKernels {
     using Sum    = typename CsrSum<T>::type;
-    using Kernel = void (*)(spmm_csr_pieces_t, CsrDense<Sum>);
+    using Kernel = void (*)(spmm_csr_items_t, CsrDense<Sum>);
 
     /** How lanes read B and write C. */
     enum class Access {
@@ -370,8 +370,8 @@ template <typename T, typename C> struct CsrKernels {
 
     struct Choice {
         Kernel  kernel;
-        int64_t width;      /**< columns of a slice */
-        int     pieces = 1; /**< of a thread block */
+        int64_t width;     /**< columns of a slice */
+        int     items = 1; /**< of a thread block */
     };
 
     /** Kernels, narrow to wide. */
@@ -436,7 +436,7 @@ template <typename T, typename C> struct CsrKernels {
         return {choices, 6};
     }
 
-    /* Where pieces are rows, which row-major C alone is for. */
+    /* Where work items are rows, which row-major C alone is for. */
     static List rows(bool aligned)
     {
         constexpr int kBlocks = sizeof(T) == 4 ? 5 : 4, kOne = sizeof(T) >= 8 ? 3 : 4;
@@ -513,7 +513,7 @@ template <typename T, typename C> struct CsrKernels {
     /* The narrowest that takes all columns at once, or the widest.  Where the rows of B in use do
      * not fit into L2 but slices of them do, slices: each reads A again, which is little beside B.
      * Their rows have 128 bytes at least. */
-    static const Choice &best(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
+    static const Choice &best(const spmm_csr_items_t &A, const spmm_operands_t &x)
     {
         static const Choice one    = {csr_mv<T, C>, 1};
         const Access        access = access_of(x);
@@ -545,7 +545,7 @@ template <typename T, typename C> struct CsrKernels {
     }
 
     /* Shared memory for the tile of a thread block. */
-    static size_t tile_bytes(const spmm_csr_pieces_t &A, const spmm_operands_t &x,
+    static size_t tile_bytes(const spmm_csr_items_t &A, const spmm_operands_t &x,
                              const Choice &choice)
     {
         return x.layout == SPMM_LAYOUT_MIXED && x.n > 1 && A.tile_rows > 0
@@ -554,7 +554,7 @@ template <typename T, typename C> struct CsrKernels {
     }
 
     /* Of A, the rows of B in use and C. */
-    static bool stays(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
+    static bool stays(const spmm_csr_items_t &A, const spmm_operands_t &x)
     {
         const double entry = sizeof(T) + 2.0 * sizeof(int32_t), columns = (double)x.n;
 
@@ -563,7 +563,7 @@ template <typename T, typename C> struct CsrKernels {
                SPMM_STAYS;
     }
 
-    static CsrDense<Sum> dense_of(const spmm_csr_pieces_t &A, const spmm_operands_t &x)
+    static CsrDense<Sum> dense_of(const spmm_csr_items_t &A, const spmm_operands_t &x)
     {
         return {x.B,
                 x.C,
@@ -581,12 +581,12 @@ template <typename T, typename C> struct CsrKernels {
                 0};
     }
 
-    static cudaError_t launch(const spmm_csr_pieces_t &A, const spmm_operands_t &x,
+    static cudaError_t launch(const spmm_csr_items_t &A, const spmm_operands_t &x,
                               cudaStream_t stream)
     {
         const Choice &choice = best(A, x);
         const int64_t blocks =
-            std::max(ceil_div(A.n_pieces, choice.pieces), ceil_div(A.n_empty, kEmptyShare));
+            std::max(ceil_div(A.n_items, choice.items), ceil_div(A.n_empty, kEmptyShare));
         CsrDense<Sum> dense = dense_of(A, x);
         cudaError_t   code;
 
@@ -609,7 +609,7 @@ template <typename T, typename C> struct CsrKernels {
     }
 
     /* In all columns. */
-    static cudaError_t run(const Choice &choice, int64_t blocks, const spmm_csr_pieces_t &A,
+    static cudaError_t run(const Choice &choice, int64_t blocks, const spmm_csr_items_t &A,
                            CsrDense<Sum> dense, spmm_operands_t x, cudaStream_t stream)
     {
         const int64_t step = choice.width * kMaxGridYZ;
@@ -630,7 +630,7 @@ template <typename T, typename C> struct CsrKernels {
     }
 
     /* Lanes that take a row of B at once, or all of a warp. */
-    static cudaError_t launch_waiting(const spmm_csr_pieces_t &A, const spmm_csr_rows_t &rows,
+    static cudaError_t launch_waiting(const spmm_csr_items_t &A, const spmm_csr_rows_t &rows,
                                       const spmm_operands_t &x, cudaStream_t stream)
     {
         const bool    aligned = is_aligned(x);
@@ -694,14 +694,14 @@ template <typename T, typename C> struct CsrKernels {
 
 /** The product. */
 template <typename T, typename C>
-cudaError_t csr_product(const spmm_csr_pieces_t &A, const spmm_operands_t &x, cudaStream_t stream)
+cudaError_t csr_product(const spmm_csr_items_t &A, const spmm_operands_t &x, cudaStream_t stream)
 {
     return CsrKernels<T, C>::launch(A, x, stream);
 }
 
 /** The product of rows of B that are on their way. */
 template <typename T, typename C>
-cudaError_t csr_wait_product(const spmm_csr_pieces_t &A, const spmm_csr_rows_t &rows,
+cudaError_t csr_wait_product(const spmm_csr_items_t &A, const spmm_csr_rows_t &rows,
                              const spmm_operands_t &x, cudaStream_t stream)
 {
     return CsrKernels<T, C>::launch_waiting(A, rows, x, stream);
@@ -718,11 +718,10 @@ template <typename T, typename C> cudaError_t csr_preload()
 /** What CMake makes one .cu of for each line of instances.cmake, so that they compile side by
  *  side. */
 #define SPMM_INSTANCE(T, C)                                                                        \
-    template cudaError_t spmmi::csr_product<T, C>(const spmm_csr_pieces_t &,                       \
+    template cudaError_t spmmi::csr_product<T, C>(const spmm_csr_items_t &,                        \
                                                   const spmm_operands_t &, cudaStream_t);          \
-    template cudaError_t spmmi::csr_wait_product<T, C>(const spmm_csr_pieces_t &,                  \
-                                                       const spmm_csr_rows_t &,                    \
-                                                       const spmm_operands_t &, cudaStream_t);     \
+    template cudaError_t spmmi::csr_wait_product<T, C>(                                            \
+        const spmm_csr_items_t &, const spmm_csr_rows_t &, const spmm_operands_t &, cudaStream_t); \
     template cudaError_t spmmi::csr_preload<T, C>();
 
 #endif /* SPMM_CSR_GPU_LAUNCH_CUH */

@@ -248,15 +248,15 @@ struct CsrPart {
     int      n;
     bool     last; /**< the last row of B may be among theirs */
 
-    /** @param first, second  words of spmm_csr_piece_t */
-    __device__ __forceinline__ CsrPart(const spmm_csr_pieces_t &A, int first, int second)
+    /** @param first, second  words of spmm_csr_item_t */
+    __device__ __forceinline__ CsrPart(const spmm_csr_items_t &A, int first, int second)
         : entry((uint32_t)first), n(second & INT32_MAX), last(!A.is_marked || second < 0)
     {
     }
 
-    static __device__ __forceinline__ CsrPart of(const spmm_csr_pieces_t &A)
+    static __device__ __forceinline__ CsrPart of(const spmm_csr_items_t &A)
     {
-        const int2 words = __ldg((const int2 *)(A.piece + blockIdx.x));
+        const int2 words = __ldg((const int2 *)(A.item + blockIdx.x));
 
         return {A, words.x, words.y};
     }

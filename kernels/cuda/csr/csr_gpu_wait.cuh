@@ -48,15 +48,15 @@ template <typename T, typename C, int kLanes, int kVector> struct CsrWait {
     using Read                  = Pack<T, kVector>;
     using Group                 = CsrGroup<T, C, kLanes, kVector, 1, 4, CsrStore::kRows>;
 
-    const spmm_csr_pieces_t &A;
-    const CsrDense<Sum>     &dense;
-    const int                warp, group; /**< in the thread block, in the warp */
-    int4                     row  = {};   /**< spmm_csr_row_t; no entries: nothing to do */
-    int                      j    = 0;    /**< first column of the lane */
-    bool                     team = false;
-    Sums                     sum  = {};
+    const spmm_csr_items_t &A;
+    const CsrDense<Sum>    &dense;
+    const int               warp, group; /**< in the thread block, in the warp */
+    int4                    row  = {};   /**< spmm_csr_row_t; no entries: nothing to do */
+    int                     j    = 0;    /**< first column of the lane */
+    bool                    team = false;
+    Sums                    sum  = {};
 
-    __device__ __forceinline__ CsrWait(const spmm_csr_pieces_t &format, const CsrDense<Sum> &other)
+    __device__ __forceinline__ CsrWait(const spmm_csr_items_t &format, const CsrDense<Sum> &other)
         : A(format), dense(other), warp((int)threadIdx.x / kWarp),
           group((int)threadIdx.x % kWarp / kLanes)
     {
@@ -154,8 +154,8 @@ template <typename T, typename C, int kLanes, int kVector> struct CsrWait {
 
 template <typename T, typename C, int kLanes, int kVector>
 __global__ void __launch_bounds__(kCsrBlock, 3)
-    csr_mm_waits(const __grid_constant__ spmm_csr_pieces_t A,
-                 const __grid_constant__ spmm_csr_rows_t   rows,
+    csr_mm_waits(const __grid_constant__ spmm_csr_items_t A,
+                 const __grid_constant__ spmm_csr_rows_t  rows,
                  const __grid_constant__ CsrDense<typename CsrSum<T>::type> dense,
                  const __grid_constant__ spmm_until_t                       until)
 {

@@ -176,7 +176,7 @@ template <typename T, int kLanes> struct Strip {
         return A.row_map == NULL ? row : __ldg(A.row_map + row);
     }
 
-    /** The sums of a piece so far; the last thread block of its row to arrive adds them up. */
+    /** The sums of a work item so far; the last thread block of its row to arrive adds them up. */
     __device__ __forceinline__ void combine(int j, bool &last) const
     {
         const spmm_strip_split_t split   = A.split[strip.split];
@@ -189,14 +189,14 @@ template <typename T, int kLanes> struct Strip {
             for (int r = 0; r < strip.n_sums; r++) {
                 sum += out[thread * kLd + r];
             }
-            __stcg(partial + (int64_t)strip.piece * dense.n, sum);
+            __stcg(partial + (int64_t)strip.item * dense.n, sum);
         }
         __threadfence();
         __syncthreads();
         if (thread == 0) {
             uint32_t *const count = A.arrived + (int64_t)strip.split * A.n_slices + j / kWidth;
 
-            last = atomicInc(count, (unsigned)split.n_pieces - 1) == (unsigned)split.n_pieces - 1;
+            last = atomicInc(count, (unsigned)split.n_items - 1) == (unsigned)split.n_items - 1;
         }
         __syncthreads();
         if (last && mine) {
@@ -204,8 +204,8 @@ template <typename T, int kLanes> struct Strip {
 
             __threadfence();
 #pragma unroll 8
-            for (int p = 0; p < split.n_pieces; p++) {
-                sum += __ldcg(partial + (int64_t)(split.piece + p) * dense.n);
+            for (int p = 0; p < split.n_items; p++) {
+                sum += __ldcg(partial + (int64_t)(split.item + p) * dense.n);
             }
             store(sum, dense.C + row_of_c(strip.row) + (j + thread) * dense.ldc);
         }

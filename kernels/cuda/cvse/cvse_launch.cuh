@@ -27,7 +27,7 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
     using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps>;
     using Ring = CvseRing<Half, kTiles>;
     using Tile = typename Rows::Tile;
-    using Rows::A, Rows::piece, Rows::lane, Rows::part, Rows::kHeight;
+    using Rows::A, Rows::item, Rows::lane, Rows::part, Rows::kHeight;
 
     Ring       &ring;
     const char *col_from, *values_from; /* what the lane copies of the next block */
@@ -35,10 +35,10 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
 
     __device__ __forceinline__ CvseWarp(const typename Rows::Format &format,
                                         const spmm_tc_mm_args_t &mm, Ring &shared,
-                                        const spmm_tc_piece_t &work, int j)
+                                        const spmm_tc_item_t &work, int j)
         : Rows(format, mm, work, j), ring(shared),
-          col_from((const char *)(A.col + (int64_t)piece.block * kCvseK) + 16 * (lane % 4)),
-          values_from((const char *)(A.values + (int64_t)piece.block * (kCvseK * kHeight)) +
+          col_from((const char *)(A.col + (int64_t)item.block * kCvseK) + 16 * (lane % 4)),
+          values_from((const char *)(A.values + (int64_t)item.block * (kCvseK * kHeight)) +
                       16 * lane),
           col_at(shared_address(&shared.col[0][4 * part])),
           values_at(shared_address(&shared.values[0][4 * kTiles * lane]))
@@ -50,7 +50,7 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
     /* Start copying block k, the next one; a commit in any case keeps the groups counted. */
     __device__ __forceinline__ void fetch(int k)
     {
-        if (k < piece.n_blocks) {
+        if (k < item.n_blocks) {
             if (lane < 16 * kTiles) {
                 cp_async<16>(&ring.values[k % kCvseRing][8 * lane], values_from);
             }
@@ -86,7 +86,7 @@ struct CvseWarp : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
     __device__ __forceinline__ void run()
     {
         Tile      tile[kStages];
-        const int n = piece.n_blocks;
+        const int n = item.n_blocks;
 
         for (int k = 0; k < kCvseRing - 1; k++) {
             fetch(k);
@@ -132,22 +132,22 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
     const int64_t                  block = (int64_t)blockIdx.x;
     const int64_t p = team ? block : work.n_team + (block - work.n_team) * kWarps + warp;
 
-    if (p >= work.n_pieces) {
+    if (p >= work.n_items) {
         return;
     }
-    const int4      words = __ldg((const int4 *)work.piece + p);
-    spmm_tc_piece_t piece = {words.x, words.y, words.z, words.w};
+    const int4     words = __ldg((const int4 *)work.item + p);
+    spmm_tc_item_t item  = {words.x, words.y, words.z, words.w};
 
     if (team) {
-        const int from = (int)((int64_t)piece.n_blocks * warp / kWarps);
+        const int from = (int)((int64_t)item.n_blocks * warp / kWarps);
 
-        piece.n_blocks = (int)((int64_t)piece.n_blocks * (warp + 1) / kWarps) - from;
-        piece.block += from;
+        item.n_blocks = (int)((int64_t)item.n_blocks * (warp + 1) / kWarps) - from;
+        item.block += from;
     }
 
     for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.x.n;
          j += (int64_t)gridDim.y * Warp::kWidth) {
-        Warp w(A, args, ring[warp], piece, (int)j);
+        Warp w(A, args, ring[warp], item, (int)j);
 
         w.run();
         if (team && !w.share((float *)room)) {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
         } else if (w.is_finite()) {
             w.store();
         } else {
-            repair_tile(A, args, piece.window, j, Warp::kWidth);
+            repair_tile(A, args, item.window, j, Warp::kWidth);
         }
     }
 }
@@ -180,19 +180,19 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
         using Warp          = CvseWarp<Half, Out, kTiles, kLoads, kElems, kStages, kAccess, kWarps>;
         constexpr int elems = kAccess == CvseAccess::kNarrow ? 1 : kElems;
 
-        return TcPieces<typename Warp::Format>{cvse_mm<Warp, kWarps, kBlocks>, Warp::kWidth, kWarps,
-                                               elems, Warp::kTeamRoom * (int)sizeof(float)};
+        return TcItems<typename Warp::Format>{cvse_mm<Warp, kWarps, kBlocks>, Warp::kWidth, kWarps,
+                                              elems, Warp::kTeamRoom * (int)sizeof(float)};
     }
 
     /* Of each size of thread block the widest first.  256 columns of 16 rows would leave two
      * warps to a scheduler: they take 128.  Slices of 64 columns load a block ahead, as BitTCF
      * does; those of 32 have more warps instead. */
-    static const TcPieces<Format> *all()
+    static const TcItems<Format> *all()
     {
         constexpr int  kMost = kTiles == 1 ? 4 : 2, kFour = kTiles == 1 ? 3 : 4;
         constexpr auto kWide = CvseAccess::kWide;
 
-        static const TcPieces<Format> choices[kNumber] = {
+        static const TcItems<Format> choices[kNumber] = {
             choice<kMost, 8, 1, kWide, 4, kFour>(),
             choice<2, 8, 1, kWide, 4, kTwo>(),
             choice<1, 8, 2, kWide, 4, kOne>(),
@@ -208,16 +208,16 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
     }
 
     /* Those for edges, of thread blocks of four warps or of eight. */
-    static const TcPieces<Edged> *edges(int warps)
+    static const TcItems<Edged> *edges(int warps)
     {
         constexpr auto kEdge = CvseAccess::kEdge;
 
-        static const TcPieces<Edged> four[kEdgeNumber]  = {choice<2, 8, 1, kEdge, 4, kTwo>(),
-                                                           choice<1, 8, 2, kEdge, 4, kOne>(),
-                                                           choice<1, 4, 1, kEdge, 4, 8>()};
-        static const TcPieces<Edged> eight[kEdgeNumber] = {choice<2, 8, 1, kEdge, 8, kTwo / 2>(),
-                                                           choice<1, 8, 2, kEdge, 8, kOne / 2>(),
-                                                           choice<1, 4, 1, kEdge, 8, 4>()};
+        static const TcItems<Edged> four[kEdgeNumber]  = {choice<2, 8, 1, kEdge, 4, kTwo>(),
+                                                          choice<1, 8, 2, kEdge, 4, kOne>(),
+                                                          choice<1, 4, 1, kEdge, 4, 8>()};
+        static const TcItems<Edged> eight[kEdgeNumber] = {choice<2, 8, 1, kEdge, 8, kTwo / 2>(),
+                                                          choice<1, 8, 2, kEdge, 8, kOne / 2>(),
+                                                          choice<1, 4, 1, kEdge, 8, 4>()};
 
         return warps == 4 ? four : eight;
     }
@@ -254,10 +254,10 @@ template <typename Half, typename Out, int kTiles> struct CvseKernels {
                                    [&](int elems) { return Edges::is_aligned(args, elems); });
 
             if (takes_edge(edge.width, whole.elems == 1 ? 0 : whole.width)) {
-                return launch_pieces(edge, A, work, args, stream);
+                return launch_items(edge, A, work, args, stream);
             }
         }
-        return launch_pieces(whole, (const Format &)A, work, args, stream);
+        return launch_items(whole, (const Format &)A, work, args, stream);
     }
 
     static cudaError_t launch(const spmm_cvse_arrays_t &arrays, const spmm_cvse_short_t &tasks,
@@ -299,7 +299,7 @@ cudaError_t cvse_product(const spmm_cvse_arrays_t &A, const spmm_cvse_short_t &t
                          const spmm_tc_work_t &work, const spmm_tc_mm_args_t &args,
                          cudaStream_t stream)
 {
-    if (work.n_pieces == 0 || args.x.n == 0) {
+    if (work.n_items == 0 || args.x.n == 0) {
         return cudaSuccess;
     }
     switch (A.height) {

@@ -32,7 +32,7 @@
 namespace spmmi
 {
 
-/* The sums of a warp of the CVSE kernel: a slice of C for one piece of work, in the order in which
+/* The sums of a warp of the CVSE kernel: a slice of C for one work item, in the order in which
  * mma leaves them, and the way to memory. */
 
 /** How lanes read B and write C. */
@@ -58,7 +58,7 @@ struct CvseSums {
 
     const Format            &A;
     const spmm_tc_mm_args_t &args;
-    spmm_tc_piece_t          piece;
+    spmm_tc_item_t           item;
     const int                lane, g, t;
     const int                slice; /* first column that is stored */
     const int                first; /* first column that is multiplied */
@@ -68,9 +68,9 @@ struct CvseSums {
      * columns that are its own.  The last access to a row may reach behind n, and of a row with
      * fewer columns some lanes have none. */
     __device__ __forceinline__ CvseSums(const Format &format, const spmm_tc_mm_args_t &mm,
-                                        const spmm_tc_piece_t &work, int j)
-        : A(format), args(mm), piece(work), lane((int)threadIdx.x % kWarp), g(lane / 4),
-          t(lane % 4), slice(j), first(first_column(j, (int)mm.x.n))
+                                        const spmm_tc_item_t &work, int j)
+        : A(format), args(mm), item(work), lane((int)threadIdx.x % kWarp), g(lane / 4), t(lane % 4),
+          slice(j), first(first_column(j, (int)mm.x.n))
     {
     }
 
@@ -107,8 +107,8 @@ struct CvseSums {
         return first + load * 8 * kElems + (kWide ? kElems * g + e : g + 8 * e);
     }
 
-    /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in
-     * the order of the warps.  @return whether this warp has the total
+    /* The warps of a thread block have each multiplied a part of the work item: add their sums up,
+     * in the order of the warps.  @return whether this warp has the total
      * @param room  shared memory for kTeamRoom elements */
     __device__ __forceinline__ bool share(float *room)
     {
@@ -213,9 +213,9 @@ struct CvseSums {
      * or there is no window. */
     __device__ __forceinline__ int32_t row_of(int k) const
     {
-        const int64_t row = (int64_t)piece.window * kHeight + k / 2 * 8 + 2 * t + k % 2;
+        const int64_t row = (int64_t)item.window * kHeight + k / 2 * 8 + 2 * t + k % 2;
 
-        if (piece.window < 0 || row >= A.n_rows) {
+        if (item.window < 0 || row >= A.n_rows) {
             return -1;
         }
         return args.row_map == NULL ? (int32_t)row : __ldg(args.row_map + row);
@@ -243,7 +243,7 @@ struct CvseSums {
         }
     }
 
-    /* Sums of a piece: [height, n] at @p to. */
+    /* Sums of a work item: [height, n] at @p to. */
     __device__ __forceinline__ void store_partial(float *to) const
     {
 #pragma unroll
@@ -299,7 +299,7 @@ struct CvseRows : CvseSums<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> {
     const Half *B;           /* of the lane's first column */
 
     __device__ __forceinline__ CvseRows(const typename Sums::Format &format,
-                                        const spmm_tc_mm_args_t &mm, const spmm_tc_piece_t &work,
+                                        const spmm_tc_mm_args_t &mm, const spmm_tc_item_t &work,
                                         int j)
         : Sums(format, mm, work, j), chunk(kShuffle ? lane % 8 : g), part(kShuffle ? lane / 8 : t),
           B((const Half *)mm.x.B + first + offset((int)mm.x.n))

@@ -23,7 +23,7 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> 
     using Rows = CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps>;
     using Tile = typename Rows::Tile;
     using Sums = Pack<float, kElems>;
-    using Rows::A, Rows::args, Rows::piece, Rows::lane, Rows::part, Rows::kHeight;
+    using Rows::A, Rows::args, Rows::item, Rows::lane, Rows::part, Rows::kHeight;
     static constexpr int kUnits =
         2 * kTiles * kLoads;                   /* rows and loads of a lane: what is shared */
     static constexpr int kPlanes = kElems / 4; /* accesses of 16 bytes to each */
@@ -39,7 +39,7 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> 
 
     __device__ __forceinline__ CvseShort(const typename Rows::Format &format,
                                          const spmm_tc_mm_args_t &mm, int j)
-        : Rows(format, mm, spmm_tc_piece_t{-1, 0, 0, 0}, j)
+        : Rows(format, mm, spmm_tc_item_t{-1, 0, 0, 0}, j)
     {
     }
 
@@ -74,7 +74,7 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> 
         int64_t block = task.y;
         Lists   next;
 
-        piece.window = task.x;
+        item.window = task.x;
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
             row[k] = this->row_of(k);
@@ -112,8 +112,8 @@ struct CvseShort : CvseRows<Half, Out, kTiles, kLoads, kElems, kAccess, kWarps> 
 
     __device__ __forceinline__ void repair(int64_t j) const
     {
-        if (piece.window >= 0) {
-            repair_tile(A, args, piece.window, j, Rows::kWidth);
+        if (item.window >= 0) {
+            repair_tile(A, args, item.window, j, Rows::kWidth);
         }
     }
 

@@ -2,7 +2,7 @@
 /** @file bittcf.cuh
  *  C = alpha * A * B + beta * C, A in BitTCF (Acc-SpMM, section 3.4), on tensor cores.
  *
- *  One warp takes one piece of work times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands are
+ *  One warp takes one work item times kLoads * 8 * (16 / sizeof(T)) columns of B.  Operands are
  *  swapped: a tile of B^T, 16 columns by 8 rows of B, is the m16 side of mma.m16n8k8, and a tile of
  *  A^T, 8 condensed columns by 8 rows of A, is the n8 side, so windows can be 8 rows high.
  *
@@ -48,7 +48,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     const Bittcf<Element, kTiles> &A;
     const spmm_tc_mm_args_t       &args;
     Lists                         &lists;
-    const spmm_tc_piece_t          piece;
+    const spmm_tc_item_t           item;
     const int                      lane, g, t;
     const int                      chunk, part; /* wide access: 8 part + chunk = lane */
     const int                      j0;          /* first column of the lane */
@@ -59,8 +59,8 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 
     __device__ __forceinline__ BittcfWarp(const Bittcf<Element, kTiles> &format,
                                           const spmm_tc_mm_args_t &mm, Lists &shared,
-                                          const spmm_tc_piece_t &work, int first)
-        : A(format), args(mm), lists(shared), piece(work), lane((int)threadIdx.x % kWarp),
+                                          const spmm_tc_item_t &work, int first)
+        : A(format), args(mm), lists(shared), item(work), lane((int)threadIdx.x % kWarp),
           g(lane / 4), t(lane % 4), chunk(lane % 8), part(lane / 8),
           j0(first + (kWide ? kElems * chunk : kParts * g)), B((const T *)mm.x.B + j0),
           col_at(shared_address(&shared.col[0][kWide ? part : t])),
@@ -94,8 +94,8 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     {
         const int first = group * kGroup, ring = first % kRing;
 
-        if (first < piece.n_blocks) {
-            const int64_t block = piece.block + first;
+        if (first < item.n_blocks) {
+            const int64_t block = item.block + first;
 
             if (lane < 2 * kGroup) {
                 cp_async<16>(&lists.col[ring][4 * lane], A.col + block * kSide + 4 * lane);
@@ -177,7 +177,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
      * ascend, so that no block but its last one names the last row of B. */
     __device__ __forceinline__ void load(int k, Tile &to)
     {
-        if (kEdge && k == piece.n_blocks - 1) {
+        if (kEdge && k == item.n_blocks - 1) {
             load_block<true>(k, to);
         } else {
             load_block<false>(k, to);
@@ -239,7 +239,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
     __device__ __forceinline__ void run()
     {
         Tile      tile[kStages];
-        const int blocks = piece.n_blocks;
+        const int blocks = item.n_blocks;
 
         fetch_lists(0);
         fetch_lists(1);
@@ -270,8 +270,8 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         }
     }
 
-    /* The warps of a thread block have each multiplied a part of the piece: add their sums up, in
-     * the order of the warps.  @return whether this warp has the total
+    /* The warps of a thread block have each multiplied a part of the work item: add their sums up,
+     * in the order of the warps.  @return whether this warp has the total
      * @param room  shared memory for kTeamRoom elements */
     __device__ __forceinline__ bool share(T *room)
     {
@@ -344,7 +344,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 
 #pragma unroll
         for (int tile = 0; tile < kTiles; tile++) {
-            const int64_t row = ((int64_t)piece.window * kTiles + tile) * kSide + 2 * t;
+            const int64_t row = ((int64_t)item.window * kTiles + tile) * kSide + 2 * t;
 
 #pragma unroll
             for (int load = 0; load < kLoads; load++) {
@@ -402,7 +402,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
 #pragma unroll
         for (int k = 0; k < 2 * kTiles; k++) {
             const int64_t row =
-                (int64_t)piece.window * (kTiles * kSide) + k / 2 * kSide + 2 * row_pair() + k % 2;
+                (int64_t)item.window * (kTiles * kSide) + k / 2 * kSide + 2 * row_pair() + k % 2;
             const bool inside = row < A.n_rows;
             T *const   c      = (T *)row_of_c<Element>(args, inside ? row : 0);
 
@@ -417,7 +417,7 @@ struct BittcfWarp : BittcfSums<Element, kCompute, kTiles, kLoads, is_wide(kAcces
         }
     }
 
-    /* Sums of a piece: [height, n] at @p to. */
+    /* Sums of a work item: [height, n] at @p to. */
     __device__ __forceinline__ void store_partial(T *to) const
     {
 #pragma unroll

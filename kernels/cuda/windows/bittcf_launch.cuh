@@ -33,23 +33,23 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
         wait_for_earlier();
     }
     let_next_begin();
-    if (p >= work.n_pieces) {
+    if (p >= work.n_items) {
         return;
     }
-    const int4      words = __ldg((const int4 *)work.piece + p);
-    spmm_tc_piece_t piece = {words.x, words.y, words.z, words.w};
+    const int4     words = __ldg((const int4 *)work.item + p);
+    spmm_tc_item_t item  = {words.x, words.y, words.z, words.w};
 
     if (team) {
-        const int from = (int)((int64_t)piece.n_blocks * warp / kWarps);
+        const int from = (int)((int64_t)item.n_blocks * warp / kWarps);
 
-        piece.n_blocks = (int)((int64_t)piece.n_blocks * (warp + 1) / kWarps) - from;
-        piece.block += from;
-        piece.start = __ldg(A.value_ptr + piece.block);
+        item.n_blocks = (int)((int64_t)item.n_blocks * (warp + 1) / kWarps) - from;
+        item.block += from;
+        item.start = __ldg(A.value_ptr + item.block);
     }
 
     for (int64_t j = (int64_t)blockIdx.y * Warp::kWidth; j < args.x.n * Warp::kParts;
          j += (int64_t)gridDim.y * Warp::kWidth) {
-        Warp w(A, args, lists[warp], piece, (int)j);
+        Warp w(A, args, lists[warp], item, (int)j);
 
         w.run();
         if (team && !w.share((typename Warp::T *)room)) {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
         } else if (w.is_finite()) {
             w.store();
         } else {
-            repair_tile(A, args, piece.window, j / Warp::kParts, Warp::kWidth / Warp::kParts);
+            repair_tile(A, args, item.window, j / Warp::kParts, Warp::kWidth / Warp::kParts);
         }
     }
 }
@@ -69,12 +69,12 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
 /** The kernels of one element type, compute mode and window height. */
 template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels {
     using Format = Bittcf<T, kTiles>;
-    using Choice = TcPieces<Format>;
+    using Choice = TcItems<Format>;
 
     static constexpr int  kNumber = 7, kColumns = 4;
-    static constexpr int  kEnoughPieces = 12; /* of a multiprocessor, to give a warp more columns */
-    static constexpr bool kPairs        = kCompute == SPMM_COMPUTE_64F && sizeof(T) == 8;
-    static constexpr int  kParts        = (int)(sizeof(T) / sizeof(typename RealOf<T>::type));
+    static constexpr int  kEnoughItems = 12; /* of a multiprocessor, to give a warp more columns */
+    static constexpr bool kPairs       = kCompute == SPMM_COMPUTE_64F && sizeof(T) == 8;
+    static constexpr int  kParts       = (int)(sizeof(T) / sizeof(typename RealOf<T>::type));
 
     template <int kLoads, int kStages, BittcfAccess kAccess, int kWarps, int kBlocks>
     static Choice choice()
@@ -159,7 +159,7 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
     {
         const Choice *list = columns() + (warps_of_block(work) == 8 ? 2 : 0);
 
-        return list[n > list[0].width && work.n_pieces >= kEnoughPieces * work.n_sm];
+        return list[n > list[0].width && work.n_items >= kEnoughItems * work.n_sm];
     }
 
     static cudaError_t launch(const spmm_bittcf_arrays_t &arrays, const spmm_tc_work_t &work,
@@ -180,9 +180,9 @@ template <typename T, spmm_compute_t kCompute, int kTiles> struct BittcfKernels 
         const bool wide = mix % 16 == 0 && (uint64_t)args.x.ldb * sizeof(T) <= UINT32_MAX;
 
         if (args.x.layout == SPMM_LAYOUT_COL) {
-            return launch_pieces(best_columns(work, args.x.n), A, work, args, stream, true);
+            return launch_items(best_columns(work, args.x.n), A, work, args, stream, true);
         }
-        return launch_pieces(best_rows(work, args.x.n, wide, c_rows), A, work, args, stream, true);
+        return launch_items(best_rows(work, args.x.n, wide, c_rows), A, work, args, stream, true);
     }
 
     static cudaError_t preload()
@@ -205,7 +205,7 @@ template <typename T, spmm_compute_t kCompute>
 cudaError_t bittcf_product(const spmm_bittcf_arrays_t &A, const spmm_tc_work_t &work,
                            const spmm_tc_mm_args_t &args, cudaStream_t stream)
 {
-    if (work.n_pieces == 0 || args.x.n == 0) {
+    if (work.n_items == 0 || args.x.n == 0) {
         return cudaSuccess;
     }
     switch (A.tiles) {

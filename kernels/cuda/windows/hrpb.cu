@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file hrpb.cu
- *  C = alpha * A * B + beta * C, A in HRPB (cuTeSpMM, section 3.3).  A warp takes a piece of work
- *  times 32 columns: it stages the blocks of the piece and the rows of B that they multiply in its
- *  own part of shared memory, some blocks ahead, and so never waits for other warps.  Pieces run
- *  fastest over the grid, so that the slice of B in use is 32 columns wide and stays longer in L2.
+ *  C = alpha * A * B + beta * C, A in HRPB (cuTeSpMM, section 3.3).  A warp takes a work item
+ *  times 32 columns: it stages the blocks of the work item and the rows of B that they multiply in
+ *  its own part of shared memory, some blocks ahead, and so never waits for other warps.  Work
+ *  items run fastest over the grid, so that the slice of B in use is 32 columns wide and stays
+ *  longer in L2.
  */
 #include "cuda/windows/hrpb.h"
 #include "cuda/windows/tc_common.cuh"
@@ -337,7 +338,7 @@ __device__ __forceinline__ void store_sums(const Hrpb &format, const HrpbTarget 
 namespace
 {
 
-constexpr int kWarps     = 4; /* of a thread block, on consecutive pieces */
+constexpr int kWarps     = 4; /* of a thread block, on consecutive work items */
 constexpr int kCopyLanes = 8; /* lanes that copy a row of a tile; each serves 4 rows of a block */
 
 /* Stages of a warp and thread blocks on a multiprocessor: 32 warps of 2 stages were 5 to 8 % faster
@@ -351,13 +352,13 @@ struct Ahead {
     int32_t end; /* where the packed block ends, in units */
 };
 
-__device__ __forceinline__ Ahead look_ahead(const Hrpb &format, const spmm_tc_piece_t &piece, int i,
+__device__ __forceinline__ Ahead look_ahead(const Hrpb &format, const spmm_tc_item_t &item, int i,
                                             int lane)
 {
-    const int64_t block = piece.block;
+    const int64_t block = item.block;
     Ahead         ahead = {make_int4(0, 0, 0, 0), 0};
 
-    if (i < piece.n_blocks) {
+    if (i < item.n_blocks) {
         ahead.col = __ldg((const int4 *)(format.col + block * SPMM_HRPB_BLOCK) + lane / kCopyLanes +
                           (int64_t)i * (SPMM_HRPB_BLOCK / 4));
         ahead.end = __ldg(format.size_ptr + block + 1 + i);
@@ -432,21 +433,21 @@ __device__ __forceinline__ void clear_stages(uint32_t stage, int lane)
     __syncwarp();
 }
 
-/* sum = the blocks of the piece times the tile.  Block i stays in stage i % kStages of those at
+/* sum = the blocks of the work item times the tile.  Block i stays in stage i % kStages of those at
  * `stages`; a group of copies is committed for every i, also past the last block, so that counting
  * groups is counting blocks. */
 template <bool kSplit, bool kWide>
-__device__ __forceinline__ void sum_piece(const Hrpb &format, const spmm_tc_piece_t &piece,
-                                          const Tile &tile, uint32_t stages, int lane,
-                                          float (&sum)[kHrpbFragments][4])
+__device__ __forceinline__ void sum_item(const Hrpb &format, const spmm_tc_item_t &item,
+                                         const Tile &tile, uint32_t stages, int lane,
+                                         float (&sum)[kHrpbFragments][4])
 {
     constexpr int      kDepth = kStages - 1; /* blocks under way */
     constexpr uint32_t kBytes = HrpbStage::kBytes;
-    int32_t            at     = piece.start;
+    int32_t            at     = item.start;
     Ahead              ahead, first[kDepth];
 
     auto copy = [&](uint32_t to, const Ahead &known, int i) {
-        if (i < piece.n_blocks) {
+        if (i < item.n_blocks) {
             copy_rows_of_b<kWide>(to, known.col, tile, lane);
             copy_packed(to, format.packed, at, known.end, lane);
             at = known.end;
@@ -456,9 +457,9 @@ __device__ __forceinline__ void sum_piece(const Hrpb &format, const spmm_tc_piec
 
 #pragma unroll
     for (int s = 0; s < kDepth; s++) {
-        first[s] = look_ahead(format, piece, s, lane);
+        first[s] = look_ahead(format, item, s, lane);
     }
-    ahead = look_ahead(format, piece, kDepth, lane);
+    ahead = look_ahead(format, item, kDepth, lane);
 #pragma unroll
     for (int s = 0; s < kDepth; s++) {
         copy(stages + s * kBytes, first[s], s);
@@ -466,12 +467,12 @@ __device__ __forceinline__ void sum_piece(const Hrpb &format, const spmm_tc_piec
     uint32_t now = stages, free = stages + kDepth * kBytes;
 
 #pragma unroll 1
-    for (int i = 0; i < piece.n_blocks; i++) {
+    for (int i = 0; i < item.n_blocks; i++) {
         /* Block i has come, to all lanes, and all have done with block i - 1. */
         cp_async_wait<kDepth - 1>();
         __syncwarp();
         copy(free, ahead, i + kDepth);
-        ahead = look_ahead(format, piece, i + kDepth + 1, lane);
+        ahead = look_ahead(format, item, i + kDepth + 1, lane);
         multiply_block<kSplit>(now, lane, sum);
         free = now;
         now  = now == stages + kDepth * kBytes ? stages : now + kBytes;
@@ -489,14 +490,14 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
     const int64_t p  = (int64_t)blockIdx.x * kWarps + warp;
     const int64_t j0 = ((int64_t)blockIdx.z * gridDim.y + blockIdx.y) * kHrpbTn;
 
-    if (p >= work.n_pieces || j0 >= args.x.n) {
+    if (p >= work.n_items || j0 >= args.x.n) {
         return;
     }
-    const int4            raw   = __ldg((const int4 *)work.piece + p);
-    const spmm_tc_piece_t piece = {raw.x, raw.y, raw.z, raw.w};
-    const int             width = args.x.n - j0 < kHrpbTn ? (int)(args.x.n - j0) : kHrpbTn;
-    const Tile            tile  = {(const float *)args.x.B + j0, args.x.ldb, width};
-    float                 sum[kHrpbFragments][4] = {};
+    const int4           raw   = __ldg((const int4 *)work.item + p);
+    const spmm_tc_item_t item  = {raw.x, raw.y, raw.z, raw.w};
+    const int            width = args.x.n - j0 < kHrpbTn ? (int)(args.x.n - j0) : kHrpbTn;
+    const Tile           tile  = {(const float *)args.x.B + j0, args.x.ldb, width};
+    float                sum[kHrpbFragments][4] = {};
 
     uint32_t stages = shared_address(shared) + warp * kStages * Stage::kBytes;
 
@@ -504,13 +505,13 @@ __global__ void __launch_bounds__(kWarps *kWarp, resident_blocks(kWarps *kWarp, 
     if (width < kHrpbTn) {
         clear_stages(stages, lane);
     }
-    sum_piece<kSplit, kWide>(format, piece, tile, stages, lane, sum);
+    sum_item<kSplit, kWide>(format, item, tile, stages, lane, sum);
 
     const bool    partial = p < work.n_partial;
-    const int64_t first   = (int64_t)piece.window * Hrpb::kHeight;
+    const int64_t first   = (int64_t)item.window * Hrpb::kHeight;
 
     if (!partial && !all_finite(sum)) {
-        repair_tile(format, args, piece.window, j0, width);
+        repair_tile(format, args, item.window, j0, width);
         return;
     }
     HrpbTarget to = {args.row_map,           (float *)args.x.C + j0, args.x.ldc,
@@ -539,7 +540,7 @@ cudaError_t launch_mm(const Hrpb &format, const spmm_tc_work_t &work, const spmm
     const bool c =
         quad && fits(args.x.C, 16) && fits(args.x.ldc * size, 16) && fits(work.partial, 16);
     const int64_t     tiles = ceil_div(args.x.n, kHrpbTn), y = least(tiles, kMaxGridYZ);
-    const dim3        grid((unsigned)ceil_div(work.n_pieces, kWarps), (unsigned)y,
+    const dim3        grid((unsigned)ceil_div(work.n_items, kWarps), (unsigned)y,
                            (unsigned)ceil_div(tiles, y));
     const cudaError_t code =
         launch_first(args.x, false, 0, b ? hrpb_mm<kSplit, true> : hrpb_mm<kSplit, false>, grid,

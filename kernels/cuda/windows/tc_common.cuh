@@ -314,13 +314,13 @@ __device__ __forceinline__ void repair_tile(const F &format, const spmm_tc_mm_ar
     }
 }
 
-/* --- Windows in several pieces. --- */
+/* --- Windows in several work items. --- */
 
 constexpr int kFinishWarps = 8;
 
-/** One thread block adds up one row of a split window, 32 columns: each warp a run of pieces, then
- *  the runs, always in the same order.  It lives by loads under way, so the rare exact() must not
- *  take the registers of half the warps. */
+/** One thread block adds up one row of a split window, 32 columns: each warp a run of work items,
+ *  then the runs, always in the same order.  It lives by loads under way, so the rare exact() must
+ *  not take the registers of half the warps. */
 template <class F>
 __global__ void __launch_bounds__(kFinishWarps *kWarp, resident_blocks(kFinishWarps *kWarp, 8))
     finish_splits(F format, spmm_tc_work_t work, spmm_tc_mm_args_t args)
@@ -331,8 +331,8 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp, resident_blocks(kFinishWa
     const int             row   = (int)(blockIdx.x % F::kHeight);
     const int             lane = (int)threadIdx.x % kWarp, warp = (int)threadIdx.x / kWarp;
     const int64_t         i    = (int64_t)split.window * F::kHeight + row;
-    const int             from = (int)((int64_t)split.n_pieces * warp / kFinishWarps);
-    const int             to   = (int)((int64_t)split.n_pieces * (warp + 1) / kFinishWarps);
+    const int             from = (int)((int64_t)split.n_items * warp / kFinishWarps);
+    const int             to   = (int)((int64_t)split.n_items * (warp + 1) / kFinishWarps);
 
     wait_for_earlier();
     let_next_begin();
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(kFinishWarps *kWarp, resident_blocks(kFinishWa
         const int64_t  j    = j0 + lane;
         const int64_t  step = (int64_t)F::kHeight * args.x.n;
         const T *const part =
-            (const T *)work.partial + ((int64_t)split.piece * F::kHeight + row) * args.x.n + j;
+            (const T *)work.partial + ((int64_t)split.item * F::kHeight + row) * args.x.n + j;
         T sum = {};
 
         if (j < args.x.n) {
@@ -376,7 +376,7 @@ cudaError_t launch_finish(const F &format, const spmm_tc_work_t &work,
     if (work.n_splits == 0) {
         return cudaSuccess;
     }
-    /* Splits are fewer than pieces / 2 and long: the product stays far below the limit of x. */
+    /* Splits are fewer than work items / 2 and long: the product stays far below the limit of x. */
     const dim3 grid((unsigned)(work.n_splits * F::kHeight),
                     (unsigned)least(ceil_div(args.x.n, kWarp), kMaxGridYZ));
 

@@ -78,7 +78,7 @@ const char *spmmi_bcsr_kernel_name(spmm_bcsr_kernel_t kernel)
 
 /** What a product takes with one variant, in plain accounts. */
 typedef struct {
-    double cut;    /**< 1 where sums of pieces are added by a second kernel */
+    double cut;    /**< 1 where sums of work items are added by a second kernel */
     double a, b;   /**< bytes through L2: the format for each slice, rows of B for each panel */
     double mma_s;  /**< on tensor cores, at full rate */
     double starts; /**< of thread blocks, one after the other */
@@ -158,9 +158,9 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows,
     const double wide   = variant.sp24 ? (double)facts->sp24 : 0.0;
     const double panels = (double)spmmi_windows_count(n_rows, SPMM_BCSR_SIDE * variant.rows);
     const double steps = (double)facts->steps, cut = spmmi_bcsr_cut(variant, n_sm, n, facts->steps);
-    const double pieces = fmax(fmax(panels, steps / cut), 1.0);
-    const double waves  = fmax(1.0, pieces * slices / (resident(variant) * n_sm));
-    const rates_t *r    = rates_of(variant);
+    const double items = fmax(fmax(panels, steps / cut), 1.0);
+    const double waves = fmax(1.0, items * slices / (resident(variant) * n_sm));
+    const rates_t *r   = rates_of(variant);
     account_t      x = {.cut = (double)facts->longest > cut ? 1.0 : 0.0}, last = {.cut = 0.0};
 
     x.a = slices * (512.0 * tiles + 576.0 * wide + 16.0 * steps) * 132.0 / n_sm;
@@ -169,13 +169,13 @@ static account_t account(const spmm_bcsr_facts_t *facts, int32_t n_rows,
         x.b = (32.0 * tiles + 64.0 * wide) * (n <= 16 ? 16.0 : columns) * 132.0 / n_sm;
     }
     x.mma_s = 512.0 * columns * tiles / dense + 1024.0 * columns * wide / sparse;
-    add_block(facts, variant, steps / pieces, tiles + wide, &x);
+    add_block(facts, variant, steps / items, tiles + wide, &x);
     x.starts *= waves;
     x.chunks *= waves;
     x.products *= waves;
     add_block(facts, variant, fmin((double)facts->longest, cut), tiles + wide, &last);
     if (r->chunk * last.chunks + r->product * last.products >
-        r->chunk * x.chunks + r->product * x.products) { /* the longest piece alone is longer */
+        r->chunk * x.chunks + r->product * x.products) { /* the longest work item alone is longer */
         x.chunks   = last.chunks;
         x.products = last.products;
     }
@@ -293,7 +293,7 @@ int spmmi_bcsr_best(const spmm_bcsr_facts_t *facts, int32_t n_rows, int64_t n, i
     return count;
 }
 
-/* Enough pieces for two thread blocks on every multiprocessor, none of a few steps.  By lists
+/* Enough work items for two thread blocks on every multiprocessor, none of a few steps.  By lists
  * thread blocks are larger: only what is three times as long as it need be is cut, none of less
  * than 64. */
 int32_t spmmi_bcsr_cut(spmm_bcsr_variant_t variant, int32_t n_sm, int64_t n, int64_t steps)

@@ -23,7 +23,7 @@
 
 typedef struct {
     const spmm_device_t *device;
-    spmm_csr_pieces_t    pieces;  /* device arrays, as of the next */
+    spmm_csr_items_t     items;   /* device arrays, as of the next */
     spmm_csr_rows_t      rows;    /* for products that wait */
     spmm_uploads_t       uploads; /* they */
 } csr_gpu_t;
@@ -55,21 +55,21 @@ static void destroy(void *format)
 /* Sums of the parts of split rows, and zeros to count those that are done in. */
 static spmm_status_t make_room(csr_gpu_t *f, int32_t n_splits, const spmm_problem_t *problem)
 {
-    spmm_csr_pieces_t *A      = &f->pieces;
-    const size_t       sum    = spmm_type_size(spmmi_accum_type(problem->ab_type));
-    const int64_t      slices = (problem->n + SPMM_CSR_SLICE - 1) / SPMM_CSR_SLICE;
-    size_t             bytes;
-    uint32_t          *zeros;
-    spmm_status_t      status = SPMM_OK;
+    spmm_csr_items_t *A      = &f->items;
+    const size_t      sum    = spmm_type_size(spmmi_accum_type(problem->ab_type));
+    const int64_t     slices = (problem->n + SPMM_CSR_SLICE - 1) / SPMM_CSR_SLICE;
+    size_t            bytes;
+    uint32_t         *zeros;
+    spmm_status_t     status = SPMM_OK;
 
     if (slices > INT32_MAX ||
         !spmmi_size_mul((size_t)A->n_partial * sum, (size_t)slices * SPMM_CSR_SLICE, &bytes)) {
         return spmmi_fail_memory(&f->device->env->err, A->n_partial, (size_t)problem->n * sum,
-                                 "sums of pieces");
+                                 "sums of work items");
     }
     if (SPMM_NEW_ZERO(zeros, n_splits * slices) == NULL) {
         return spmmi_fail_memory(&f->device->env->err, n_splits * slices, sizeof *zeros,
-                                 "counts of pieces");
+                                 "counts of work items");
     }
     A->partial  = spmmi_upload_room(&f->uploads, bytes, &status);
     A->arrived  = SPMM_UPLOAD(&f->uploads, zeros, n_splits * slices, &status);
@@ -81,14 +81,14 @@ static spmm_status_t make_room(csr_gpu_t *f, int32_t n_splits, const spmm_proble
 static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
                                   const spmm_csr_work_t *work)
 {
-    const int64_t      nnz    = spmmi_csr_nnz(block);
-    spmm_uploads_t    *up     = &f->uploads;
-    spmm_csr_pieces_t *to     = &f->pieces;
-    spmm_status_t      status = SPMM_OK;
+    const int64_t     nnz    = spmmi_csr_nnz(block);
+    spmm_uploads_t   *up     = &f->uploads;
+    spmm_csr_items_t *to     = &f->items;
+    spmm_status_t     status = SPMM_OK;
 
     to->n_entries = nnz;
     to->n_empty   = work->n_empty;
-    to->n_pieces  = work->n_pieces;
+    to->n_items   = work->n_items;
     to->n_partial = work->n_partial;
     to->n_splits  = work->n_splits;
     to->col       = SPMM_UPLOAD(up, block->col_idx, nnz, &status);
@@ -96,7 +96,7 @@ static spmm_status_t upload_block(csr_gpu_t *f, const spmm_csr_t *block,
     to->values =
         spmmi_upload(up, block->values, (size_t)nnz * spmm_type_size(block->type), 0, &status);
     to->empty = SPMM_UPLOAD(up, work->empty, work->n_empty, &status);
-    to->piece = SPMM_UPLOAD(up, work->piece, work->n_pieces, &status);
+    to->item  = SPMM_UPLOAD(up, work->item, work->n_items, &status);
     to->split = SPMM_UPLOAD(up, work->split, work->n_splits, &status);
     return status;
 }
@@ -175,29 +175,29 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     spmm_csr_work_t work;
     spmm_status_t   status;
 
-    f->pieces.type     = block->type;
-    f->pieces.by_rows  = problem->in_order;
-    f->pieces.c_rows   = block->c_rows;
-    f->pieces.last_col = block->n_cols - 1;
+    f->items.type     = block->type;
+    f->items.by_rows  = problem->in_order;
+    f->items.c_rows   = block->c_rows;
+    f->items.last_col = block->n_cols - 1;
     if (problem->layout == SPMM_LAYOUT_MIXED && block->row_map == NULL && !problem->in_order) {
-        f->pieces.tile_rows = spmmi_csr_tile_rows(block->n_rows, spmmi_csr_nnz(block), problem->n,
-                                                  (int64_t)spmm_type_size(block->type));
+        f->items.tile_rows = spmmi_csr_tile_rows(block->n_rows, spmmi_csr_nnz(block), problem->n,
+                                                 (int64_t)spmm_type_size(block->type));
     }
     if (problem->pattern != NULL) {
-        f->pieces.used_cols = (int32_t)problem->pattern->used_cols;
+        f->items.used_cols = (int32_t)problem->pattern->used_cols;
     } else {
-        SPMM_TRY(count_columns(env, block, &f->pieces.used_cols));
+        SPMM_TRY(count_columns(env, block, &f->items.used_cols));
     }
     limit = problem->in_order
                 ? SPMM_CSR_CHAIN
-                : spmmi_csr_work_limit(block, problem->n, f->pieces.used_cols, f->device->n_sm,
-                                       !problem->shares, f->pieces.tile_rows);
-    SPMM_TRY(spmmi_csr_work_create(env, block, limit, problem->in_order, f->pieces.tile_rows,
+                : spmmi_csr_work_limit(block, problem->n, f->items.used_cols, f->device->n_sm,
+                                       !problem->shares, f->items.tile_rows);
+    SPMM_TRY(spmmi_csr_work_create(env, block, limit, problem->in_order, f->items.tile_rows,
                                    f->device->threads, &work));
     if (!problem->in_order &&
         problem->n * (int64_t)spmm_type_size(block->type) % SPMM_CSR_ACCESS != 0) {
         spmmi_csr_work_mark(block, f->device->threads, &work);
-        f->pieces.is_marked = true;
+        f->items.is_marked = true;
     }
     status = upload_block(f, block, &work);
     if (status == SPMM_OK) {
@@ -206,8 +206,8 @@ static spmm_status_t fill(csr_gpu_t *f, const spmm_csr_t *block, const spmm_prob
     if (status == SPMM_OK && problem->waits && !problem->in_order) {
         status = make_rows(f, block);
     }
-    spmmi_log(env, "format csr-gpu: %d pieces of about %lld entries, %d rows in %d of them",
-              (int)work.n_pieces, (long long)limit, (int)work.n_splits, (int)work.n_partial);
+    spmmi_log(env, "format csr-gpu: %d work items of about %lld entries, %d rows in %d of them",
+              (int)work.n_items, (long long)limit, (int)work.n_splits, (int)work.n_partial);
     spmmi_csr_work_free(&work);
     return status == SPMM_OK ? f->device->ops->stream_sync(f->device, NULL) : status;
 }
@@ -238,8 +238,8 @@ static spmm_status_t places(const void *format, void **values, int64_t *count, i
 {
     const csr_gpu_t *f = format;
 
-    *values = (void *)(uintptr_t)f->pieces.values;
-    *count  = f->pieces.n_entries;
+    *values = (void *)(uintptr_t)f->items.values;
+    *count  = f->items.n_entries;
     *from   = NULL;
     return SPMM_OK;
 }
@@ -256,10 +256,10 @@ static spmm_status_t execute(void *format, const spmm_operands_t *x)
     SPMM_TRY(spmmi_cuda_use(f->device));
     if (x->until.word != NULL) {
         return spmmi_cuda_check(
-            f->device, spmmi_cuda_csr_wait_mm(&f->pieces, &f->rows, x, (cudaStream_t)x->stream),
+            f->device, spmmi_cuda_csr_wait_mm(&f->items, &f->rows, x, (cudaStream_t)x->stream),
             "the kernel csr_mm_waits");
     }
-    return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->pieces, x, (cudaStream_t)x->stream),
+    return spmmi_cuda_check(f->device, spmmi_cuda_csr_mm(&f->items, x, (cudaStream_t)x->stream),
                             "the kernel csr_mm");
 }
 

@@ -19,37 +19,37 @@ enum {
                      one evens out what the others left.  12 take up to 1.05 times as long in FP64
                      and 16 bits */
     FEWEST    = 8,   /* entries of a group of lanes: two batches */
-    MOST      = 128, /* the start of a piece no longer counts */
-    LEAST_CUT = 128, /* entries of a piece */
-    LEAST_FEW = 192, /* the same where pieces are short to have few rows of B in use */
+    MOST      = 128, /* the start of a work item no longer counts */
+    LEAST_CUT = 128, /* entries of a work item */
+    LEAST_FEW = 192, /* the same where work items are short to have few rows of B in use */
     SLICES    = 4,   /* widest slices of columns, at most, in one wave: tiles have narrower ones */
     LEAST_ROW = 128, /* bytes of the narrowest slice that the launcher takes for L2 */
-    LONG_MEAN = 40,  /* entries of a row, above which pieces have few rows */
-    LOOKS     = 8    /* at how many pieces there are, until they are one wave */
+    LONG_MEAN = 40,  /* entries of a row, above which work items have few rows */
+    LOOKS     = 8    /* at how many work items there are, until they are one wave */
 };
 
 /* Bytes of the rows of B in use up to which one wave, which is all over the block, finds what it
- * needs in L2 all the same; where some rows are far longer than others, pieces take unequal times,
- * and more than that is lost at the end. */
+ * needs in L2 all the same; where some rows are far longer than others, work items take unequal
+ * times, and more than that is lost at the end. */
 static const double wave_bytes = 36e6, skewed_bytes = 16e6, skewed = 64.0; /* longest over mean */
 
 /* Thread blocks of a multiprocessor for one slice of columns.  Those of all slices come one after
  * the other: where L2 has no room for all of B, a slice should have more than are resident, so that
- * few of them run beside those of the next one; and where it has none for a slice, short pieces
+ * few of them run beside those of the next one; and where it has none for a slice, short work items
  * have fewer rows of B in use at a time, the wider the rows the shorter. */
 static const double all_bytes = 24e6, slice_bytes = 40e6, l2_bytes = 48e6, beside = 7.5,
                     beyond = 30.0, beyond_wide = 45.0;
 
-/* How far the pieces of each kind are filled; counts them as well, with no arrays to fill. */
+/* How far the work items of each kind are filled; counts them as well, with no arrays to fill. */
 typedef struct {
-    spmm_csr_work_t *work;                /* NULL: only count */
-    int64_t          part, alone, packed; /* next piece: of a split row, of a long one, of others */
-    int64_t          split, empty;
-    int64_t          open; /* entries of a piece that is not closed */
-    int32_t          open_rows;
-    bool             has_empty; /* among its rows */
-    bool             by_rows;
-    int32_t          tile_rows;
+    spmm_csr_work_t *work;       /* NULL: only count */
+    int64_t part, alone, packed; /* next work item: of a split row, of a long one, of others */
+    int64_t split, empty;
+    int64_t open; /* entries of a work item that is not closed */
+    int32_t open_rows;
+    bool    has_empty; /* among its rows */
+    bool    by_rows;
+    int32_t tile_rows;
 } cursor_t;
 
 static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, int64_t limit)
@@ -58,16 +58,16 @@ static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, i
 
     if (c->work != NULL) {
         c->work->split[c->split] =
-            (spmm_csr_split_t){.row = row, .piece = (int32_t)c->part, .n_pieces = (int32_t)n};
-        /* The mark of its end is for rows that end within a piece. */
+            (spmm_csr_split_t){.row = row, .item = (int32_t)c->part, .n_items = (int32_t)n};
+        /* The mark of its end is for rows that end within a work item. */
         c->work->row[entry + length - 1] = row;
     }
     for (int64_t k = 0; k < n && c->work != NULL; k++) {
         const int64_t from = length * k / n, to = length * (k + 1) / n;
 
-        c->work->piece[c->part + k] = (spmm_csr_piece_t){.entry     = (uint32_t)(entry + from),
-                                                         .n_entries = (int32_t)(to - from),
-                                                         .split     = (int32_t)c->split};
+        c->work->item[c->part + k] = (spmm_csr_item_t){.entry     = (uint32_t)(entry + from),
+                                                       .n_entries = (int32_t)(to - from),
+                                                       .split     = (int32_t)c->split};
     }
     c->part += n;
     c->split++;
@@ -76,10 +76,10 @@ static void put_split(cursor_t *c, int32_t row, int64_t entry, int64_t length, i
 static void put_alone(cursor_t *c, int32_t row, int64_t entry, int64_t length)
 {
     if (c->work != NULL) {
-        c->work->piece[c->alone] = (spmm_csr_piece_t){.entry     = (uint32_t)entry,
-                                                      .n_entries = (int32_t)length,
-                                                      .split     = SPMM_CSR_WHOLE,
-                                                      .row       = row};
+        c->work->item[c->alone] = (spmm_csr_item_t){.entry     = (uint32_t)entry,
+                                                    .n_entries = (int32_t)length,
+                                                    .split     = SPMM_CSR_WHOLE,
+                                                    .row       = row};
     }
     c->alone++;
 }
@@ -89,19 +89,19 @@ static int32_t row_of_c(const spmm_csr_t *block, int32_t i)
     return block->row_map == NULL ? i : block->row_map[i];
 }
 
-/* Rows up to @p limit are gathered in c->open until they are enough for a piece, which ends in
+/* Rows up to @p limit are gathered in c->open until they are enough for a work item, which ends in
  * front of row @p end, where @p entry is. */
-static void close_piece(cursor_t *c, int32_t end, int64_t entry)
+static void close_item(cursor_t *c, int32_t end, int64_t entry)
 {
     if (c->open_rows == 0) {
         return;
     }
     if (c->work != NULL) {
-        c->work->piece[c->packed] =
-            (spmm_csr_piece_t){.entry     = (uint32_t)(entry - c->open),
-                               .n_entries = (int32_t)c->open,
-                               .split     = c->tile_rows > 0 ? -c->open_rows : SPMM_CSR_WHOLE,
-                               .row       = (end - c->open_rows) | (c->has_empty ? INT32_MIN : 0)};
+        c->work->item[c->packed] =
+            (spmm_csr_item_t){.entry     = (uint32_t)(entry - c->open),
+                              .n_entries = (int32_t)c->open,
+                              .split     = c->tile_rows > 0 ? -c->open_rows : SPMM_CSR_WHOLE,
+                              .row       = (end - c->open_rows) | (c->has_empty ? INT32_MIN : 0)};
     }
     c->packed++;
     c->open      = 0;
@@ -128,14 +128,14 @@ static void walk(const spmm_csr_t *block, int64_t limit, cursor_t *c)
         const int64_t entry = block->row_ptr[i], length = block->row_ptr[i + 1] - entry;
 
         if (c->tile_rows > 0 && c->open_rows == c->tile_rows) {
-            close_piece(c, i, entry);
+            close_item(c, i, entry);
         }
         if (length == 0) {
             pass_empty(block, i, c);
             continue;
         }
         if (c->by_rows || length > limit || (c->open + length > limit && 2 * c->open > limit)) {
-            close_piece(c, i, entry);
+            close_item(c, i, entry);
         }
         if (length > 2 * limit) {
             put_split(c, row_of_c(block, i), entry, length, limit);
@@ -146,10 +146,10 @@ static void walk(const spmm_csr_t *block, int64_t limit, cursor_t *c)
             c->open_rows++;
         }
     }
-    close_piece(c, block->n_rows, spmmi_csr_nnz(block));
+    close_item(c, block->n_rows, spmmi_csr_nnz(block));
 }
 
-static int64_t count_pieces(const spmm_csr_t *block, int64_t limit, int32_t tile_rows)
+static int64_t count_items(const spmm_csr_t *block, int64_t limit, int32_t tile_rows)
 {
     cursor_t c = {.tile_rows = tile_rows};
 
@@ -157,18 +157,18 @@ static int64_t count_pieces(const spmm_csr_t *block, int64_t limit, int32_t tile
     return c.part + c.alone + c.packed;
 }
 
-/* From @p limit on the shortest pieces of which there are no more than @p slots; 0: none up to
+/* From @p limit on the shortest work items of which there are no more than @p slots; 0: none up to
  * @p most. */
 static int64_t fit_wave(const spmm_csr_t *block, int64_t limit, int64_t most, int64_t slots,
                         int32_t tile_rows)
 {
     for (int look = 0; look < LOOKS && limit <= most; look++) {
-        const int64_t pieces = count_pieces(block, limit, tile_rows);
+        const int64_t items = count_items(block, limit, tile_rows);
 
-        if (pieces <= slots) {
+        if (items <= slots) {
             return limit;
         }
-        limit = limit * pieces / slots + 1;
+        limit = limit * items / slots + 1;
     }
     return 0;
 }
@@ -249,7 +249,7 @@ static double blocks_of_slice(double used_cols, int64_t row, int64_t most)
     return used_cols * (double)row > all_bytes && even < beside ? beside : even;
 }
 
-/* Do all pieces of a block, in all slices of columns, come in one wave, where there may be one?
+/* Do all work items of a block, in all slices of columns, come in one wave, where there may be one?
  * Where columns are few and the rows of B in use fit into L2.
  * @param[in] longest    entries of a row, at most
  * @param[in] used_cols  rows of B in use
@@ -309,26 +309,27 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
 {
     const int64_t nnz   = spmmi_csr_nnz(block);
     cursor_t      count = {.by_rows = by_rows, .tile_rows = tile_rows}, at;
-    int64_t       pieces;
+    int64_t       items;
 
     memset(work, 0, sizeof *work);
     walk(block, limit, &count);
-    pieces = count.part + count.alone + count.packed;
-    if (nnz > UINT32_MAX || pieces > INT32_MAX) {
+    items = count.part + count.alone + count.packed;
+    if (nnz > UINT32_MAX || items > INT32_MAX) {
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
-                          "%" PRId64 " entries in %" PRId64 " pieces on one rank, engine csr-gpu "
+                          "%" PRId64 " entries in %" PRId64
+                          " work items on one rank, engine csr-gpu "
                           "takes fewer than 2^32 in 2^31; use more ranks",
-                          nnz, pieces);
+                          nnz, items);
     }
     work->n_partial = (int32_t)count.part;
-    work->n_pieces  = (int32_t)pieces;
+    work->n_items   = (int32_t)items;
     work->n_splits  = (int32_t)count.split;
     work->n_empty   = (int32_t)count.empty;
     SPMM_NEW(work->row, nnz);
     SPMM_NEW(work->empty, work->n_empty);
-    SPMM_NEW(work->piece, work->n_pieces);
+    SPMM_NEW(work->item, work->n_items);
     SPMM_NEW_ZERO(work->split, work->n_splits);
-    if (work->row == NULL || work->empty == NULL || work->piece == NULL || work->split == NULL) {
+    if (work->row == NULL || work->empty == NULL || work->item == NULL || work->split == NULL) {
         spmmi_csr_work_free(work);
         return spmmi_fail_memory(&env->err, nnz, sizeof *work->row,
                                  "the entries of engine csr-gpu");
@@ -346,25 +347,25 @@ spmm_status_t spmmi_csr_work_create(spmm_env_t *env, const spmm_csr_t *block, in
 void spmmi_csr_work_mark(const spmm_csr_t *block, int threads, spmm_csr_work_t *work)
 {
 #pragma omp parallel for schedule(static) num_threads(spmmi_cpu_team(threads))
-    for (int32_t p = 0; p < work->n_pieces; p++) {
-        spmm_csr_piece_t *const piece = &work->piece[p];
-        const int32_t *const    col   = block->col_idx + piece->entry;
-        int                     found = 0;
+    for (int32_t p = 0; p < work->n_items; p++) {
+        spmm_csr_item_t *const item  = &work->item[p];
+        const int32_t *const   col   = block->col_idx + item->entry;
+        int                    found = 0;
 
-        for (int32_t k = 0; k < piece->n_entries; k++) {
+        for (int32_t k = 0; k < item->n_entries; k++) {
             found |= col[k] == block->n_cols - 1;
         }
-        piece->n_entries |= found != 0 ? INT32_MIN : 0;
+        item->n_entries |= found != 0 ? INT32_MIN : 0;
     }
 }
 
 void spmmi_csr_work_free(spmm_csr_work_t *work)
 {
-    spmmi_free_all(work->row, work->empty, work->piece, work->split);
+    spmmi_free_all(work->row, work->empty, work->item, work->split);
     memset(work, 0, sizeof *work);
 }
 
-/* Rows of a piece that stores column-major C in tiles; 0: it does not. */
+/* Rows of a work item that stores column-major C in tiles; 0: it does not. */
 static int32_t tile_of(const spmm_pattern_t *pattern, const spmm_problem_t *problem)
 {
     return problem->layout != SPMM_LAYOUT_MIXED || pattern->mapped || problem->in_order
@@ -398,9 +399,9 @@ static int64_t slice_of(const spmm_pattern_t *pattern, const spmm_problem_t *pro
 
 /* What every product moves once, beyond L2 and within; a row of B for every entry, of which
  * neighbouring rows find a part in L1, more where they share columns: hence entries, and pairs of a
- * window and a column, of 32 rows where all pieces are in work at once, else of 8; instructions of
- * entries, and of the ends of rows; what comes element by element; lanes of a slice beyond the last
- * column; and the longest row, as long as it is not cut: its sums meet.  Constants by
+ * window and a column, of 32 rows where all work items are in work at once, else of 8; instructions
+ * of entries, and of the ends of rows; what comes element by element; lanes of a slice beyond the
+ * last column; and the longest row, as long as it is not cut: its sums meet.  Constants by
  * bench/fit/fit.py from times on one H100, those of complex types on one H200
  * (docs/explanation/choices.md). */
 static const double constants[3][10] = {

@@ -16,8 +16,8 @@
 
 /* What moves once, beyond L2 and within; B in sectors of 32 bytes, each of one column, for all
  * strips that use it, and once more where a slice of B does not stay in L1; what groups of lanes
- * read of shared memory; slices of strips one after the other; and the longest row, whose pieces
- * meet.  Constants by bench/fit/fit.py from times of 40 real matrices on one H100
+ * read of shared memory; slices of strips one after the other; and the longest row, whose work
+ * items meet.  Constants by bench/fit/fit.py from times of 40 real matrices on one H100
  * (docs/explanation/choices.md). */
 static const double constants[2][8] = {
     {5.93, 0.121, 0.247, 0.112, 0.650, 1.01, 1.13, 1.56}, /* FP32 */
@@ -112,7 +112,7 @@ static void *upload(strips_t *f, const void *host, int64_t count, size_t size,
     return spmmi_upload(&f->uploads, host, bytes, (16 - bytes % 16) % 16, status);
 }
 
-/* Sums of the pieces of split rows, and zeros to count those that are done in. */
+/* Sums of the work items of split rows, and zeros to count those that are done in. */
 static spmm_status_t make_room(strips_t *f, const spmm_strips_t *host, int64_t n)
 {
     const size_t  size   = spmm_type_size(f->args.type);
@@ -121,13 +121,13 @@ static spmm_status_t make_room(strips_t *f, const spmm_strips_t *host, int64_t n
     uint32_t     *zeros;
     spmm_status_t status = SPMM_OK;
 
-    if (slices > INT32_MAX || !spmmi_size_mul((size_t)host->n_pieces * size, (size_t)n, &bytes)) {
-        return spmmi_fail_memory(&f->device->env->err, host->n_pieces, (size_t)n * size,
-                                 "sums of pieces");
+    if (slices > INT32_MAX || !spmmi_size_mul((size_t)host->n_items * size, (size_t)n, &bytes)) {
+        return spmmi_fail_memory(&f->device->env->err, host->n_items, (size_t)n * size,
+                                 "sums of work items");
     }
     if (SPMM_NEW_ZERO(zeros, host->n_splits * slices) == NULL) {
         return spmmi_fail_memory(&f->device->env->err, host->n_splits * slices, sizeof *zeros,
-                                 "counts of pieces");
+                                 "counts of work items");
     }
     f->args.n_slices = (int32_t)slices;
     f->args.partial  = spmmi_upload_room(&f->uploads, (bytes + 15) / 16 * 16, &status);
@@ -187,9 +187,9 @@ static spmm_status_t build(const spmm_engine_ops_t *engine, const spmm_csr_t *bl
     }
     spmmi_log(
         device->env,
-        "format strips: %d strips, %lld rows of B for them, %lld entries, %d rows in %d pieces",
+        "format strips: %d strips, %lld rows of B for them, %lld entries, %d rows in %d work items",
         (int)host.n_strips, (long long)host.n_cols, (long long)f->n_entries, (int)host.n_splits,
-        (int)host.n_pieces);
+        (int)host.n_items);
     spmmi_strips_free(&host);
     if (status != SPMM_OK) {
         destroy(f);

@@ -171,7 +171,7 @@ enum { RANGE = 4096 }; /* rows that a thread cuts for itself: a strip ends where
 
 /** Where the next strip of a range goes. */
 typedef struct {
-    int64_t strip, split, piece, col, ptr;
+    int64_t strip, split, item, col, ptr;
 } at_t;
 
 /** A range under way. */
@@ -253,8 +253,8 @@ static void close_strip(range_t *r)
     r->at.ptr += r->n_rows + 1;
 }
 
-/* A piece of a long row: its entries are its columns. */
-static void fill_piece(const range_t *r, int32_t row, int64_t entry, int64_t n)
+/* A work item of a long row: its entries are its columns. */
+static void fill_item(const range_t *r, int32_t row, int64_t entry, int64_t n)
 {
     spmm_strips_t *s = r->strips;
 
@@ -267,7 +267,7 @@ static void fill_piece(const range_t *r, int32_t row, int64_t entry, int64_t n)
     }
     s->strip[r->at.strip] = (spmm_strip_t){.row       = row,
                                            .split     = (int32_t)r->at.split,
-                                           .piece     = (int32_t)r->at.piece,
+                                           .item      = (int32_t)r->at.item,
                                            .ptr       = (int32_t)r->at.ptr,
                                            .entry     = (uint32_t)entry,
                                            .col       = (uint32_t)r->at.col,
@@ -279,21 +279,21 @@ static void fill_piece(const range_t *r, int32_t row, int64_t entry, int64_t n)
 static void put_long_row(range_t *r, int32_t row)
 {
     const int64_t first = r->block->row_ptr[row], length = r->block->row_ptr[row + 1] - first;
-    const int64_t n_pieces = (length + SPMM_STRIP_COLS - 1) / SPMM_STRIP_COLS;
+    const int64_t n_items = (length + SPMM_STRIP_COLS - 1) / SPMM_STRIP_COLS;
 
     if (r->strips != NULL) {
         r->strips->split[r->at.split] =
-            (spmm_strip_split_t){.piece = (int32_t)r->at.piece, .n_pieces = (int32_t)n_pieces};
+            (spmm_strip_split_t){.item = (int32_t)r->at.item, .n_items = (int32_t)n_items};
     }
-    for (int64_t p = 0; p < n_pieces; p++) {
-        const int64_t from = length * p / n_pieces, n = length * (p + 1) / n_pieces - from;
+    for (int64_t p = 0; p < n_items; p++) {
+        const int64_t from = length * p / n_items, n = length * (p + 1) / n_items - from;
 
         if (r->strips != NULL) {
-            fill_piece(r, row, first + from, n);
+            fill_item(r, row, first + from, n);
         }
         note(r, n, n);
         r->at.strip++;
-        r->at.piece++;
+        r->at.item++;
         r->at.col += n;
         r->at.ptr += SPMM_STRIP_SUMS + 1;
     }
@@ -408,7 +408,7 @@ static at_t add_up(at_t *at, int32_t n_ranges)
         at[k] = sum;
         sum.strip += count.strip;
         sum.split += count.split;
-        sum.piece += count.piece;
+        sum.item += count.item;
         sum.col += count.col;
         sum.ptr += count.ptr;
     }
@@ -451,7 +451,7 @@ static spmm_status_t create(spmm_env_t *env, const spmm_csr_t *block, int32_t ro
     }
     strips->n_strips = (int32_t)all.strip;
     strips->n_splits = (int32_t)all.split;
-    strips->n_pieces = (int32_t)all.piece;
+    strips->n_items  = (int32_t)all.item;
     strips->n_cols   = all.col;
     strips->n_ptr    = all.ptr;
     if (!alloc(nnz, strips)) {

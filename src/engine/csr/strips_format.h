@@ -9,7 +9,7 @@
 
 /** As spmm_strips_args_t says; all arrays owned. */
 typedef struct {
-    int32_t             n_strips, n_splits, n_pieces;
+    int32_t             n_strips, n_splits, n_items;
     int64_t             n_cols, n_ptr;
     int32_t             most_cols, most_entries; /**< of a strip */
     spmm_strip_t       *strip;

@@ -22,7 +22,7 @@ typedef struct {
     spmm_cvse_variant_t variant;
     spmm_cvse_t         format;
     int32_t            *dealt; /**< of slabs: spmmi_cvse_deal(), the order on the device; or NULL */
-    spmm_cvse_tasks_t   tasks; /**< empty without a GPU, or where pieces are the variant */
+    spmm_cvse_tasks_t   tasks; /**< empty without a GPU, or where work items are the variant */
     spmm_cvse_arrays_t  arrays; /**< of format */
     spmm_cvse_arrays_t
                       device_arrays; /**< the copy; first blocks of tasks stand behind the others */
@@ -310,7 +310,7 @@ static int slab_term(const spmm_pattern_t *pattern, const spmm_problem_t *proble
     return 1;
 }
 
-/* A launch; what moves once, beyond L2 and within; the rows of B; pieces that a warp takes one
+/* A launch; what moves once, beyond L2 and within; the rows of B; work items that a warp takes one
  * after the other, by rough numbers of resident warps and of columns in a slice; the longest chain
  * of blocks, and the longest row, which says more of a window with many columns; and where n ends
  * within an access a part of what comes element by element, by slices of 32 columns: 3 would be all
@@ -339,7 +339,7 @@ static int gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *proble
     terms[3] =
         (spmm_cost_term_t){"gather", 0.854, spmmi_gpu_gather_s(pattern, problem, device, pairs)};
     terms[4] =
-        (spmm_cost_term_t){"pieces", 0.144, fmax(1.0, warps / (resident * device->n_sm)) * us};
+        (spmm_cost_term_t){"items", 0.144, fmax(1.0, warps / (resident * device->n_sm)) * us};
     terms[5] = (spmm_cost_term_t){"chain", 0.048,
                                   fmax(load.longest_single, load.longest_team / team) * us};
     terms[6] = spmmi_gpu_longest_term(pattern, 3.72);

@@ -505,12 +505,12 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_
                         int32_t n_sm, spmm_cvse_variant_t list[SPMM_CVSE_VARIANTS])
 {
     const int32_t             height = spmmi_cvse_height(facts, n);
-    const spmm_cvse_variant_t pieces = {.height = height};
-    const double        many = 12.0; /* waves: starts hardly count, and pieces have slices of 256 */
-    const double        far  = 20.0; /* blocks of a warp that take as long as a second kernel */
-    const int64_t       wide = 128;  /* narrower, a wave has few slabs, and tasks are faster */
-    int                 count = 0;
-    bool                cut, shared, early;
+    const spmm_cvse_variant_t items  = {.height = height};
+    const double  many  = 12.0; /* waves: starts hardly count, and work items have slices of 256 */
+    const double  far   = 20.0; /* blocks of a warp that take as long as a second kernel */
+    const int64_t wide  = 128;  /* narrower, a wave has few slabs, and tasks are faster */
+    int           count = 0;
+    bool          cut, shared, early;
     spmm_cvse_variant_t first, slab;
     account_t           x;
 
@@ -525,14 +525,14 @@ int spmmi_cvse_variants(const spmm_tc_facts_t *facts, int32_t n_rows, int32_t n_
     x   = account(facts, n_rows, n, n_sm, first);
     cut = x.longest > far + x.waves * x.mean || (n > 128 && x.waves > many);
     if (cut) {
-        list[count++] = pieces;
+        list[count++] = items;
     }
     list[count++] = first;
     count += best_of(facts, n_rows, n, n_sm, (wanted_t){.height = 24 - height}, &list[count]);
     count += best_of(facts, n_rows, n, n_sm, (wanted_t){.height = height, .not_slice = first.slice},
                      &list[count]);
     if (!cut && (x.longest > 0.5 * far || x.waves > 4.0 || n > 128)) {
-        list[count++] = pieces;
+        list[count++] = items;
     } else if (!cut) {
         count +=
             best_of(facts, n_rows, n, n_sm,

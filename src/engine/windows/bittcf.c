@@ -209,7 +209,7 @@ int spmmi_bittcf_terms(const spmm_pattern_t *pattern, const spmm_problem_t *prob
                          terms + 1);
     terms[3] =
         (spmm_cost_term_t){"gather", c[3], spmmi_gpu_gather_s(pattern, problem, device, rows)};
-    terms[4] = (spmm_cost_term_t){"pieces", c[4], rounds * us};
+    terms[4] = (spmm_cost_term_t){"items", c[4], rounds * us};
     terms[5] = (spmm_cost_term_t){"chain", c[5] + few(problem),
                                   chain_of(&load, &launch, rounds, blocks) * us};
     terms[6] = (spmm_cost_term_t){

@@ -47,8 +47,8 @@ static double waves_of(const spmm_device_t *device, const spmm_problem_t *proble
 }
 
 /* Virtual panels (cuTeSpMM, section 5): a panel with num_loads times the mean number of blocks
- * is cut into num_loads / num_waves, which is none below 2.  Here a piece is for a warp, so
- * num_waves counts resident warps.  Panels of up to 16 blocks stay whole: the sums of pieces go
+ * is cut into num_loads / num_waves, which is none below 2.  Here a work item is for a warp, so
+ * num_waves counts resident warps.  Panels of up to 16 blocks stay whole: the sums of work items go
  * through memory (measured: cutting uniform panels of 8 blocks cost up to a factor of 4).  Where
  * panels fill less than half a wave, all longer ones are cut, also those of the mean length. */
 static spmm_tc_limits_t limits(const spmm_device_t *device, const spmm_problem_t *problem,
@@ -153,7 +153,7 @@ static int gpu_terms(const spmm_pattern_t *pattern, const spmm_problem_t *proble
 
     terms[0] = (spmm_cost_term_t){"launch", 2.65, us};
     terms[1] = (spmm_cost_term_t){"gather", 0.969, split * gather};
-    terms[2] = (spmm_cost_term_t){"pieces", 3.70, fmax(1.0, warps / resident) * us};
+    terms[2] = (spmm_cost_term_t){"items", 3.70, fmax(1.0, warps / resident) * us};
     terms[3] = (spmm_cost_term_t){"chain", 0.470,
                                   split * fmax(load.longest_single, load.longest_team) * us};
     terms[4] = (spmm_cost_term_t){"parts", 0.669, load.parts * slices / device->n_sm * us};

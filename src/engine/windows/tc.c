@@ -180,7 +180,7 @@ static spmm_tc_view_t view_of(const spmm_tc_engine_t *f)
     return f->kind->view((const char *)f + f->kind->arrays);
 }
 
-/* Sums of pieces, which no one reads before they are written. */
+/* Sums of work items, which no one reads before they are written. */
 static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
 {
     const size_t  row    = (size_t)height * spmm_type_size(spmmi_accum_type(f->problem.c_type));
@@ -188,7 +188,8 @@ static spmm_status_t alloc_partial(spmm_tc_engine_t *f, int32_t height)
     size_t        bytes;
 
     if (!spmmi_size_mul((size_t)f->work.n_partial * (size_t)f->problem.n, row, &bytes)) {
-        return spmmi_fail_memory(&f->device->env->err, f->work.n_partial, row, "sums of pieces");
+        return spmmi_fail_memory(&f->device->env->err, f->work.n_partial, row,
+                                 "sums of work items");
     }
     f->work.partial = spmmi_upload_room(&f->uploads, bytes, &status);
     return status;
@@ -215,18 +216,18 @@ static spmm_status_t upload_work(spmm_tc_engine_t *f)
     const spmm_tc_view_t view   = tc_dealt(f);
     const int32_t        blocks = view.block_ptr[view.n_windows];
     spmm_status_t        status = SPMM_OK;
-    spmm_tc_pieces_t     pieces;
+    spmm_tc_items_t      items;
 
-    SPMM_TRY(spmmi_tc_pieces_create(f->device->env, view.n_windows, view.block_ptr, view.starts,
-                                    tc_limits(f, view.n_windows, blocks), &pieces));
-    f->work       = (spmm_tc_work_t){.n_pieces  = pieces.n_pieces,
-                                     .n_partial = pieces.n_partial,
-                                     .n_team    = pieces.n_team,
+    SPMM_TRY(spmmi_tc_items_create(f->device->env, view.n_windows, view.block_ptr, view.starts,
+                                   tc_limits(f, view.n_windows, blocks), &items));
+    f->work       = (spmm_tc_work_t){.n_items   = items.n_items,
+                                     .n_partial = items.n_partial,
+                                     .n_team    = items.n_team,
                                      .n_sm      = f->device->n_sm,
-                                     .n_splits  = pieces.n_splits};
-    f->work.piece = SPMM_UPLOAD(&f->uploads, pieces.piece, pieces.n_pieces, &status);
-    f->work.split = SPMM_UPLOAD(&f->uploads, pieces.split, pieces.n_splits, &status);
-    spmmi_tc_pieces_free(&pieces);
+                                     .n_splits  = items.n_splits};
+    f->work.item  = SPMM_UPLOAD(&f->uploads, items.item, items.n_items, &status);
+    f->work.split = SPMM_UPLOAD(&f->uploads, items.split, items.n_splits, &status);
+    spmmi_tc_items_free(&items);
     return status == SPMM_OK ? alloc_partial(f, view.height) : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file tc.h
  *  What the engines on tensor-core formats have in common: a format on the host, which the CPU
- *  decodes and multiplies; on GPUs a copy of it there and the pieces of work of its kernel.
+ *  decodes and multiplies; on GPUs a copy of it there and the work items of its kernel.
  */
 #ifndef SPMM_ENGINE_WINDOWS_TC_H
 #define SPMM_ENGINE_WINDOWS_TC_H
@@ -122,7 +122,7 @@ void *spmmi_tc_upload_values(spmm_tc_engine_t *f, size_t pointer, size_t bytes, 
 spmm_status_t spmmi_tc_bring_back(spmm_tc_engine_t *f);
 void          spmmi_tc_drop(spmm_tc_engine_t *f);
 
-/** Pieces that windows come to, as far as facts tell, and how long those are, in blocks. */
+/** Work items that windows come to, as far as facts tell, and how long those are, in blocks. */
 typedef struct {
     double single, longest_single; /**< for one warp */
     double team, longest_team;     /**< for a thread block, cut or not */

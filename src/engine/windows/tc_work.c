@@ -13,7 +13,7 @@ static int32_t blocks_of(const int32_t *block_ptr, int32_t w)
     return block_ptr[w + 1] - block_ptr[w];
 }
 
-static int32_t pieces_of(const int32_t *block_ptr, int32_t w, int32_t cut)
+static int32_t items_of(const int32_t *block_ptr, int32_t w, int32_t cut)
 {
     const int32_t n = blocks_of(block_ptr, w);
 
@@ -21,33 +21,33 @@ static int32_t pieces_of(const int32_t *block_ptr, int32_t w, int32_t cut)
 }
 
 static spmm_status_t count(spmm_env_t *env, int32_t n_windows, const int32_t *block_ptr,
-                           spmm_tc_limits_t limits, spmm_tc_pieces_t *p)
+                           spmm_tc_limits_t limits, spmm_tc_items_t *p)
 {
-    int64_t n_pieces = 0, n_partial = 0, n_team = 0;
+    int64_t n_items = 0, n_partial = 0, n_team = 0;
 
     for (int32_t w = 0; w < n_windows; w++) {
-        const int32_t n = pieces_of(block_ptr, w, limits.cut);
+        const int32_t n = items_of(block_ptr, w, limits.cut);
 
-        n_pieces += n;
+        n_items += n;
         n_partial += n > 1 ? n : 0;
         n_team += n > 1 || blocks_of(block_ptr, w) > limits.team ? n : 0;
         p->n_splits += n > 1;
     }
-    if (n_pieces > INT32_MAX) {
+    if (n_items > INT32_MAX) {
         return spmmi_fail(&env->err, SPMM_ERR_RANGE,
-                          "%" PRId64 " pieces of work on one rank, more than 2^31 - 1; use more "
+                          "%" PRId64 " work items on one rank, more than 2^31 - 1; use more "
                           "ranks or another engine",
-                          n_pieces);
+                          n_items);
     }
-    p->n_pieces  = (int32_t)n_pieces;
+    p->n_items   = (int32_t)n_items;
     p->n_partial = (int32_t)n_partial;
     p->n_team    = (int32_t)n_team;
     return SPMM_OK;
 }
 
-/* The pieces of window w from *at on. */
+/* The work items of window w from *at on. */
 static void cut(const int32_t *block_ptr, const int32_t *start, int32_t w, int32_t n,
-                spmm_tc_piece_t *at)
+                spmm_tc_item_t *at)
 {
     const int64_t first = block_ptr[w], blocks = block_ptr[w + 1] - first;
 
@@ -55,54 +55,54 @@ static void cut(const int32_t *block_ptr, const int32_t *start, int32_t w, int32
         const int32_t from = (int32_t)(first + blocks * k / n);
         const int32_t to   = (int32_t)(first + blocks * (k + 1) / n);
 
-        at[k] = (spmm_tc_piece_t){.window   = w,
-                                  .block    = from,
-                                  .n_blocks = to - from,
-                                  .start    = start == NULL ? 0 : start[from]};
+        at[k] = (spmm_tc_item_t){.window   = w,
+                                 .block    = from,
+                                 .n_blocks = to - from,
+                                 .start    = start == NULL ? 0 : start[from]};
     }
 }
 
-spmm_status_t spmmi_tc_pieces_create(spmm_env_t *env, int32_t n_windows, const int32_t *block_ptr,
-                                     const int32_t *start, spmm_tc_limits_t limits,
-                                     spmm_tc_pieces_t *pieces)
+spmm_status_t spmmi_tc_items_create(spmm_env_t *env, int32_t n_windows, const int32_t *block_ptr,
+                                    const int32_t *start, spmm_tc_limits_t limits,
+                                    spmm_tc_items_t *items)
 {
-    spmm_tc_pieces_t p    = {0};
-    int32_t          part = 0, split = 0, team, single;
+    spmm_tc_items_t p    = {0};
+    int32_t         part = 0, split = 0, team, single;
 
-    memset(pieces, 0, sizeof *pieces);
+    memset(items, 0, sizeof *items);
     SPMM_TRY(count(env, n_windows, block_ptr, limits, &p));
-    SPMM_NEW(p.piece, p.n_pieces);
+    SPMM_NEW(p.item, p.n_items);
     SPMM_NEW(p.split, p.n_splits);
-    if (p.piece == NULL || p.split == NULL) {
-        spmmi_tc_pieces_free(&p);
-        return spmmi_fail_memory(&env->err, (int64_t)n_windows, sizeof *p.piece, "pieces of work");
+    if (p.item == NULL || p.split == NULL) {
+        spmmi_tc_items_free(&p);
+        return spmmi_fail_memory(&env->err, (int64_t)n_windows, sizeof *p.item, "work items");
     }
     team   = p.n_partial;
     single = p.n_team;
     for (int32_t w = 0; w < n_windows; w++) {
-        const int32_t n = pieces_of(block_ptr, w, limits.cut);
+        const int32_t n = items_of(block_ptr, w, limits.cut);
 
         if (n > 1) {
-            p.split[split++] = (spmm_tc_split_t){.window = w, .piece = part, .n_pieces = n};
-            cut(block_ptr, start, w, n, &p.piece[part]);
+            p.split[split++] = (spmm_tc_split_t){.window = w, .item = part, .n_items = n};
+            cut(block_ptr, start, w, n, &p.item[part]);
             part += n;
         } else {
             int32_t *at = blocks_of(block_ptr, w) > limits.team ? &team : &single;
 
-            cut(block_ptr, start, w, 1, &p.piece[(*at)++]);
+            cut(block_ptr, start, w, 1, &p.item[(*at)++]);
         }
     }
-    *pieces = p;
+    *items = p;
     return SPMM_OK;
 }
 
-void spmmi_tc_pieces_free(spmm_tc_pieces_t *pieces)
+void spmmi_tc_items_free(spmm_tc_items_t *items)
 {
-    spmmi_free_all(pieces->piece, pieces->split);
-    memset(pieces, 0, sizeof *pieces);
+    spmmi_free_all(items->item, items->split);
+    memset(items, 0, sizeof *items);
 }
 
-/* What spmmi_tc_pieces_create() will make of a pattern, from its facts. */
+/* What spmmi_tc_items_create() will make of a pattern, from its facts. */
 
 /* A window has at least one block, an empty one too: its rows of C are stored. */
 static void add(double windows, double blocks, spmm_tc_limits_t limits, spmm_tc_load_t *load)
@@ -111,11 +111,11 @@ static void add(double windows, double blocks, spmm_tc_limits_t limits, spmm_tc_
         load->single += windows;
         load->longest_single = fmax(load->longest_single, blocks);
     } else {
-        const double pieces = ceil(blocks / limits.cut);
+        const double items = ceil(blocks / limits.cut);
 
-        load->team += windows * pieces;
-        load->longest_team = fmax(load->longest_team, blocks / pieces);
-        load->parts += pieces > 1.0 ? windows * pieces : 0.0;
+        load->team += windows * items;
+        load->longest_team = fmax(load->longest_team, blocks / items);
+        load->parts += items > 1.0 ? windows * items : 0.0;
     }
 }
 

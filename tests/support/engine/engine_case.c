@@ -24,7 +24,7 @@ static void fill_row(spmm_csr_t *block, int32_t i)
 {
     const int64_t first = block->row_ptr[i], length = block->row_ptr[i + 1] - first;
 
-    for (int64_t k = 0; k < length; k++) { /* one column from each of length equal pieces */
+    for (int64_t k = 0; k < length; k++) { /* one column from each of length equal work items */
         const int64_t from = k * block->n_cols / length, to = (k + 1) * block->n_cols / length;
 
         block->col_idx[first + k] = (int32_t)(from + spmmi_below(spmmi_hash2(1, i, k), to - from));

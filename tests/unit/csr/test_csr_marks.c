@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_csr_marks.c
- *  Which pieces of engine csr-gpu name the last row of B, and how many rows its tiles have.
+ *  Which work items of engine csr-gpu name the last row of B, and how many rows its tiles have.
  */
 #include "test_main.h"
 
@@ -34,7 +34,7 @@ static void make(matrix_t *m, int32_t n_cols, int64_t most, uint64_t seed)
         (spmm_csr_t){.n_rows = ROWS, .n_cols = n_cols, .row_ptr = m->row_ptr, .col_idx = m->col};
 }
 
-/* The mark is the sign bit, and says what the entries of the piece say. */
+/* The mark is the sign bit, and says what the entries of the work item say. */
 static void check_marks(const matrix_t *m, int64_t limit)
 {
     int32_t         marked = 0;
@@ -43,19 +43,19 @@ static void check_marks(const matrix_t *m, int64_t limit)
     spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &m->block, limit, false, 0, 2, &plain));
     spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &m->block, limit, false, 0, 2, &w));
     spmmi_csr_work_mark(&m->block, 2, &w);
-    for (int32_t p = 0; p < w.n_pieces; p++) {
-        const int64_t from = w.piece[p].entry, to = from + (w.piece[p].n_entries & INT32_MAX);
+    for (int32_t p = 0; p < w.n_items; p++) {
+        const int64_t from = w.item[p].entry, to = from + (w.item[p].n_entries & INT32_MAX);
         bool          last = false;
 
-        assert_int_equal(to - from, plain.piece[p].n_entries);
+        assert_int_equal(to - from, plain.item[p].n_entries);
         for (int64_t k = from; k < to; k++) {
             last = last || m->col[k] == m->block.n_cols - 1;
         }
-        assert_int_equal(w.piece[p].n_entries < 0, last);
+        assert_int_equal(w.item[p].n_entries < 0, last);
         marked += last;
     }
-    assert_true(m->block.n_cols > 1 || marked == w.n_pieces);
-    assert_true(m->block.n_cols < 5000 || marked < w.n_pieces);
+    assert_true(m->block.n_cols > 1 || marked == w.n_items);
+    assert_true(m->block.n_cols < 5000 || marked < w.n_items);
     spmmi_csr_work_free(&plain);
     spmmi_csr_work_free(&w);
 }

@@ -2,7 +2,8 @@
 /* test: RANKS 1 */
 /** @file test_strips_format.c
  *  Strips of engine strips: every row and entry in one of them and in order, their columns those
- *  that their entries have, the limits kept, long rows in pieces; and what patterns say of them.
+ *  that their entries have, the limits kept, long rows in work items; and what patterns say of
+ *  them.
  */
 #include "test_main.h"
 
@@ -68,18 +69,18 @@ static void check_rows(const spmm_csr_t *block, const spmm_strips_t *s, const sp
     assert_int_equal(s->ptr[one->ptr + one->n_sums], one->n_entries);
 }
 
-/* Pieces of the split row that begins with strip k. */
-static void check_pieces(const spmm_csr_t *block, const spmm_strips_t *s, int32_t k)
+/* Work items of the split row that begins with strip k. */
+static void check_items(const spmm_csr_t *block, const spmm_strips_t *s, int32_t k)
 {
     const int32_t             row   = s->strip[k].row;
     const spmm_strip_split_t *split = &s->split[s->strip[k].split];
 
     assert_true(block->row_ptr[row + 1] - block->row_ptr[row] > SPMM_STRIP_COLS);
-    for (int32_t p = 0; p < split->n_pieces; p++, k++) {
+    for (int32_t p = 0; p < split->n_items; p++, k++) {
         const spmm_strip_t *one = &s->strip[k];
 
         assert_int_equal(one->row, row);
-        assert_int_equal(one->piece, split->piece + p);
+        assert_int_equal(one->item, split->item + p);
         assert_int_equal(one->n_sums, SPMM_STRIP_SUMS);
         assert_int_equal(s->ptr[one->ptr], 0);
         assert_int_equal(s->ptr[one->ptr + SPMM_STRIP_SUMS], one->n_entries);
@@ -109,10 +110,10 @@ static void check_strips(const spmm_csr_t *block, const spmm_strips_t *s, int32_
             continue;
         }
         assert_int_equal(one->split, split);
-        if (one->piece == s->split[split].piece) {
-            check_pieces(block, s, k);
+        if (one->item == s->split[split].item) {
+            check_items(block, s, k);
         }
-        if (one->piece == s->split[split].piece + s->split[split].n_pieces - 1) {
+        if (one->item == s->split[split].item + s->split[split].n_items - 1) {
             row++;
             split++;
         }

@@ -79,12 +79,12 @@ static void check(double is, double expected)
 /* One round while all warps are resident, two up to twice as many, then as many as it takes. */
 static void test_rounds(void **state)
 {
-    check(count_of(RESIDENT / 2, 32, "pieces"), 1.0);
-    check(count_of(RESIDENT, 32, "pieces"), 1.0);
-    check(count_of(RESIDENT + SM, 32, "pieces"), 2.0);
-    check(count_of(2 * RESIDENT, 32, "pieces"), 2.0);
-    check(count_of(5 * RESIDENT / 2, 32, "pieces"), 2.5);
-    check(count_of(5 * RESIDENT / 2, 64, "pieces"), 5.0 * 32.0 / 28.0 / 2.0);
+    check(count_of(RESIDENT / 2, 32, "items"), 1.0);
+    check(count_of(RESIDENT, 32, "items"), 1.0);
+    check(count_of(RESIDENT + SM, 32, "items"), 2.0);
+    check(count_of(2 * RESIDENT, 32, "items"), 2.0);
+    check(count_of(5 * RESIDENT / 2, 32, "items"), 2.5);
+    check(count_of(5 * RESIDENT / 2, 64, "items"), 5.0 * 32.0 / 28.0 / 2.0);
 }
 
 /* The blocks of a warp in all of its rounds: half a block more for each window, on average, of

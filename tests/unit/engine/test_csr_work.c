@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_csr_work.c
- *  The pieces of engine csr-gpu: every entry in exactly one piece and in order, rows cut only where
- *  they are long, rows without entries listed; and how large pieces are.
+ *  The work items of engine csr-gpu: every entry in exactly one work item and in order, rows cut
+ *  only where they are long, rows without entries listed; and how large work items are.
  */
 #include "test_main.h"
 
@@ -10,7 +10,7 @@
 
 enum { MOST_ROWS = 600 };
 
-/* Lengths of rows only: the pieces do not depend on columns. */
+/* Lengths of rows only: the work items do not depend on columns. */
 typedef struct {
     spmm_csr_t block;
     int64_t    row_ptr[MOST_ROWS + 1];
@@ -69,11 +69,11 @@ static void check_rows(const rows_t *r, const spmm_csr_work_t *w, int64_t limit)
 static void check_split(const rows_t *r, const spmm_csr_work_t *w, int32_t s, int64_t limit)
 {
     const spmm_csr_split_t *split = &w->split[s];
-    const spmm_csr_piece_t *first = &w->piece[split->piece];
+    const spmm_csr_item_t  *first = &w->item[split->item];
     int64_t                 at = first->entry, least = INT64_MAX, most = 0;
 
-    assert_true(split->n_pieces >= 2);
-    for (int32_t k = 0; k < split->n_pieces; k++) {
+    assert_true(split->n_items >= 2);
+    for (int32_t k = 0; k < split->n_items; k++) {
         assert_int_equal(first[k].split, s);
         assert_int_equal(first[k].entry, at);
         at += first[k].n_entries;
@@ -89,29 +89,29 @@ static void check_split(const rows_t *r, const spmm_csr_work_t *w, int32_t s, in
     }
 }
 
-/* Every entry once; pieces of whole rows begin and end with a row and have at most their size. */
+/* Every entry once; work items of whole rows begin and end with a row and have at most their
+ * size. */
 static void check_cover(const rows_t *r, const spmm_csr_work_t *w, int64_t limit)
 {
     const int64_t nnz  = r->row_ptr[r->block.n_rows];
     char         *seen = spmm_test_calloc((size_t)nnz + 1, 1);
 
-    for (int32_t p = 0; p < w->n_pieces; p++) {
-        const spmm_csr_piece_t *piece = &w->piece[p];
-        int64_t                 ends  = 0;
+    for (int32_t p = 0; p < w->n_items; p++) {
+        const spmm_csr_item_t *item = &w->item[p];
+        int64_t                ends = 0;
 
-        assert_true(piece->n_entries > 0);
-        assert_int_equal(piece->split == SPMM_CSR_WHOLE, p >= w->n_partial);
-        for (int64_t k = piece->entry; k < (int64_t)piece->entry + piece->n_entries; k++) {
+        assert_true(item->n_entries > 0);
+        assert_int_equal(item->split == SPMM_CSR_WHOLE, p >= w->n_partial);
+        for (int64_t k = item->entry; k < (int64_t)item->entry + item->n_entries; k++) {
             assert_true(k < nnz && seen[k] == 0);
             seen[k] = 1;
             ends += w->row[k] < 0;
         }
         if (p >= w->n_partial) {
-            assert_true(piece->entry == 0 || w->row[piece->entry - 1] < 0 ||
-                        (w->row[piece->entry - 1] & INT32_MAX) !=
-                            (w->row[piece->entry] & INT32_MAX));
-            assert_true(w->row[(int64_t)piece->entry + piece->n_entries - 1] < 0);
-            assert_true(piece->n_entries <= (ends == 1 ? 2 * limit : limit + limit / 2));
+            assert_true(item->entry == 0 || w->row[item->entry - 1] < 0 ||
+                        (w->row[item->entry - 1] & INT32_MAX) != (w->row[item->entry] & INT32_MAX));
+            assert_true(w->row[(int64_t)item->entry + item->n_entries - 1] < 0);
+            assert_true(item->n_entries <= (ends == 1 ? 2 * limit : limit + limit / 2));
         }
     }
     for (int64_t k = 0; k < nnz; k++) {
@@ -126,32 +126,32 @@ static void check_order(const spmm_csr_work_t *w, int64_t limit)
     int32_t p = w->n_partial;
 
     for (int32_t k = 1; k < w->n_partial; k++) {
-        assert_true(w->piece[k].entry > w->piece[k - 1].entry);
+        assert_true(w->item[k].entry > w->item[k - 1].entry);
     }
-    for (bool longs = true; p + 1 < w->n_pieces; p++) {
-        if (w->piece[p + 1].entry < w->piece[p].entry) {
-            assert_true(longs && w->piece[p].n_entries > limit);
+    for (bool longs = true; p + 1 < w->n_items; p++) {
+        if (w->item[p + 1].entry < w->item[p].entry) {
+            assert_true(longs && w->item[p].n_entries > limit);
             longs = false;
         }
     }
 }
 
-/* Packing leaves few small pieces: where no row is long, all but the last are more than half
+/* Packing leaves few small work items: where no row is long, all but the last are more than half
  * full. */
 static void check_full(const spmm_csr_work_t *w, int64_t limit, int64_t longest)
 {
-    for (int32_t p = 0; longest <= limit && p + 1 < w->n_pieces; p++) {
-        assert_true(2 * (int64_t)w->piece[p].n_entries > limit);
+    for (int32_t p = 0; longest <= limit && p + 1 < w->n_items; p++) {
+        assert_true(2 * (int64_t)w->item[p].n_entries > limit);
     }
 }
 
 /* A row, or a part of one. */
 static void check_single(const spmm_csr_work_t *w)
 {
-    for (int32_t p = 0; p < w->n_pieces; p++) {
-        const int32_t *row = &w->row[w->piece[p].entry];
+    for (int32_t p = 0; p < w->n_items; p++) {
+        const int32_t *row = &w->row[w->item[p].entry];
 
-        for (int32_t k = 0; k + 1 < w->piece[p].n_entries; k++) {
+        for (int32_t k = 0; k + 1 < w->item[p].n_entries; k++) {
             assert_true(row[k] >= 0 && row[k] == (row[k + 1] & INT32_MAX));
         }
     }
@@ -211,20 +211,19 @@ static void check_tiles(const rows_t *r, int64_t limit, int32_t most)
         check_split(r, &w, s, limit);
         seen[w.split[s].row]++;
     }
-    for (int32_t p = w.n_partial; p < w.n_pieces; p++) {
-        const spmm_csr_piece_t *piece = &w.piece[p];
-        const int32_t           first = piece->row & INT32_MAX;
-        bool                    empty = false;
+    for (int32_t p = w.n_partial; p < w.n_items; p++) {
+        const spmm_csr_item_t *item  = &w.item[p];
+        const int32_t          first = item->row & INT32_MAX;
+        bool                   empty = false;
 
-        assert_in_range(-piece->split, 1, most);
-        assert_int_equal(r->row_ptr[first], piece->entry);
-        assert_int_equal(r->row_ptr[first - piece->split],
-                         (int64_t)piece->entry + piece->n_entries);
-        for (int32_t i = first; i < first - piece->split; i++) {
+        assert_in_range(-item->split, 1, most);
+        assert_int_equal(r->row_ptr[first], item->entry);
+        assert_int_equal(r->row_ptr[first - item->split], (int64_t)item->entry + item->n_entries);
+        for (int32_t i = first; i < first - item->split; i++) {
             empty = empty || r->row_ptr[i] == r->row_ptr[i + 1];
             seen[i]++;
         }
-        assert_int_equal(piece->row < 0, empty);
+        assert_int_equal(item->row < 0, empty);
     }
     for (int32_t i = 0; i < r->block.n_rows; i++) {
         assert_int_equal(seen[i], 1);
@@ -245,7 +244,7 @@ static void test_tiles(void **state)
     }
 }
 
-/* Lengths at, just below and just above where pieces and rows are cut. */
+/* Lengths at, just below and just above where work items and rows are cut. */
 static void test_limits(void **state)
 {
     static const int64_t lengths[] = {0,  32, 31, 1, 33, 63,  64,   65, 0, 96, 97,
@@ -272,7 +271,7 @@ static void check_too_many(rows_t *r, int64_t limit)
                         w.row, SPMM_ERR_RANGE, NULL);
 }
 
-/* Entries, and pieces. */
+/* Entries, and work items. */
 static void test_too_many(void **state)
 {
     rows_t r;
@@ -304,9 +303,9 @@ static void test_memory(void **state)
     assert_true(spmm_test_sweep(create, &r, -1, SPMM_OK) > 3);
 }
 
-/* The limit for a block of MOST_ROWS rows of @p length entries, and the pieces by it. */
+/* The limit for a block of MOST_ROWS rows of @p length entries, and the work items by it. */
 static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t used_cols, bool alone,
-                        int64_t *pieces)
+                        int64_t *items)
 {
     rows_t          r;
     spmm_csr_work_t w;
@@ -319,41 +318,41 @@ static int64_t limit_of(spmm_type_t type, int64_t length, int64_t n, int64_t use
     r.block.type = type;
     limit        = spmmi_csr_work_limit(&r.block, n, used_cols, 4, alone, 0);
     spmm_assert_ok(spmmi_csr_work_create(&spmm_test_env, &r.block, limit, false, 0, 2, &w));
-    *pieces = w.n_pieces;
+    *items = w.n_items;
     spmmi_csr_work_free(&w);
     return limit;
 }
 
-/* Small products in the shortest pieces, larger ones in one wave of four multiprocessors, and in
- * pieces that no longer grow. */
+/* Small products in the shortest work items, larger ones in one wave of four multiprocessors, and
+ * in work items that no longer grow. */
 static void test_limit(void **state)
 {
     const int64_t few = 1000;
-    int64_t       pieces, limit;
+    int64_t       items, limit;
 
     for (int64_t length = 10; length < 20; length++) { /* 5 or 4 thread blocks are resident */
-        limit = limit_of(SPMM_R_32F, length, 128, few, true, &pieces);
+        limit = limit_of(SPMM_R_32F, length, 128, few, true, &items);
         assert_in_range(limit, MOST_ROWS * length / 20, MOST_ROWS * length / 15);
-        assert_in_range(pieces, 15, 20);
-        limit = limit_of(SPMM_R_64F, length, 64, few, true, &pieces);
+        assert_in_range(items, 15, 20);
+        limit = limit_of(SPMM_R_64F, length, 64, few, true, &items);
         assert_in_range(limit, MOST_ROWS * length / 16, MOST_ROWS * length / 12);
-        assert_in_range(pieces, 12, 16);
-        (void)limit_of(SPMM_R_64F, length, 33, few, true, &pieces);
-        assert_in_range(pieces, 12, 16);
-        (void)limit_of(SPMM_R_32F, length, 33, few, true, &pieces); /* may go one by one */
-        assert_in_range(pieces, 12, 16);
-        (void)limit_of(SPMM_R_32F, length, 34, few, true, &pieces);
-        assert_in_range(pieces, 12, 16);
+        assert_in_range(items, 12, 16);
+        (void)limit_of(SPMM_R_64F, length, 33, few, true, &items);
+        assert_in_range(items, 12, 16);
+        (void)limit_of(SPMM_R_32F, length, 33, few, true, &items); /* may go one by one */
+        assert_in_range(items, 12, 16);
+        (void)limit_of(SPMM_R_32F, length, 34, few, true, &items);
+        assert_in_range(items, 12, 16);
     }
-    assert_in_range(limit_of(SPMM_R_32F, 10, 256, few, true, &pieces), 600, 720); /* two slices */
-    assert_in_range(pieces, 8, 10);
-    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, 20000, true, &pieces), 400);
-    assert_int_equal(pieces, 30);
+    assert_in_range(limit_of(SPMM_R_32F, 10, 256, few, true, &items), 600, 720); /* two slices */
+    assert_in_range(items, 8, 10);
+    assert_int_equal(limit_of(SPMM_R_32F, 20, 512, 20000, true, &items), 400);
+    assert_int_equal(items, 30);
 }
 
 /* Several waves: beside exchanges; B is larger than L2, too many slices, one column, too many
- * entries.  Then L2 has no room for B, but for a slice of it: more pieces than are resident for
- * each of four; and not for a slice: short pieces, of wide rows the shortest. */
+ * entries.  Then L2 has no room for B, but for a slice of it: more work items than are resident for
+ * each of four; and not for a slice: short work items, of wide rows the shortest. */
 static void test_limits_of_waves(void **state)
 {
     static const struct {
@@ -382,17 +381,17 @@ static void test_limits_of_waves(void **state)
                 {SPMM_R_32F, 100, 128, 400000, true, 333},
                 {SPMM_R_32F, 100, 256, 400000, false, 333},
                 {SPMM_R_64F, 100, 128, 400000, true, 333}};
-    int64_t pieces;
+    int64_t items;
 
     for (size_t k = 0; k < sizeof list / sizeof list[0]; k++) {
         assert_int_equal(limit_of(list[k].type, list[k].length, list[k].n, list[k].used_cols,
-                                  list[k].alone, &pieces),
+                                  list[k].alone, &items),
                          list[k].limit);
     }
 }
 
 /* Slices of tiles are narrow: more than thread blocks are resident on three multiprocessors, and no
- * wave has pieces of all. */
+ * wave has work items of all. */
 static void test_limit_of_few(void **state)
 {
     const int64_t few = 100;

@@ -203,7 +203,7 @@ static void test_variants(void **state)
     assert_int_equal(variant.slice, 128);
     variant = first_variant(facts_of(100000, 40, 0), 100000, 121); /* as many whole accesses */
     assert_int_equal(variant.slice, 128);
-    /* Wide B, many windows: pieces. */
+    /* Wide B, many windows: work items. */
     variant = first_variant(facts_of(100000, 40, 0), 100000, 512);
     assert_int_equal(variant.chain, 0);
     /* Narrow B. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_tc_load.c
- *  What facts tell of the pieces of work, against the pieces themselves; and what explain says of
+ *  What facts tell of the work items, against the work items themselves; and what explain says of
  *  them.
  */
 #include "test_main.h"
@@ -37,7 +37,7 @@ static void make_block(spmm_csr_t *block)
     assert_int_equal(k, nnz);
 }
 
-static void make_pieces(spmm_tc_limits_t limits, spmm_tc_pieces_t *pieces)
+static void make_items(spmm_tc_limits_t limits, spmm_tc_items_t *items)
 {
     int32_t  block_ptr[WINDOWS + 1] = {0};
     int32_t *start;
@@ -46,17 +46,16 @@ static void make_pieces(spmm_tc_limits_t limits, spmm_tc_pieces_t *pieces)
         block_ptr[w + 1] = block_ptr[w] + blocks_of(w);
     }
     assert_non_null(SPMM_NEW_ZERO(start, block_ptr[WINDOWS] + 1));
-    spmm_assert_ok(
-        spmmi_tc_pieces_create(&spmm_test_env, WINDOWS, block_ptr, start, limits, pieces));
+    spmm_assert_ok(spmmi_tc_items_create(&spmm_test_env, WINDOWS, block_ptr, start, limits, items));
     spmmi_free(start);
 }
 
-static int32_t longest(const spmm_tc_pieces_t *p, int32_t from, int32_t to)
+static int32_t longest(const spmm_tc_items_t *p, int32_t from, int32_t to)
 {
     int32_t most = 0;
 
     for (int32_t k = from; k < to; k++) {
-        most = p->piece[k].n_blocks > most ? p->piece[k].n_blocks : most;
+        most = p->item[k].n_blocks > most ? p->item[k].n_blocks : most;
     }
     return most;
 }
@@ -65,15 +64,15 @@ static void check_load(const spmm_pattern_t *pattern, int32_t team, int32_t cut)
 {
     const spmm_tc_limits_t limits = {.team = team, .cut = cut};
     const spmm_tc_load_t   load   = spmmi_tc_load(pattern, HEIGHT, SIDE, limits);
-    spmm_tc_pieces_t       p;
+    spmm_tc_items_t        p;
 
-    make_pieces(limits, &p);
-    assert_int_equal((int)load.single, p.n_pieces - p.n_team);
+    make_items(limits, &p);
+    assert_int_equal((int)load.single, p.n_items - p.n_team);
     assert_int_equal((int)load.team, p.n_team);
     assert_int_equal((int)load.parts, p.n_partial);
     assert_true(fabs(load.longest_team - longest(&p, 0, p.n_team)) < 1.0);
-    assert_true(fabs(load.longest_single - longest(&p, p.n_team, p.n_pieces)) < 1.0);
-    spmmi_tc_pieces_free(&p);
+    assert_true(fabs(load.longest_single - longest(&p, p.n_team, p.n_items)) < 1.0);
+    spmmi_tc_items_free(&p);
 }
 
 static void test_load(void **state)
@@ -159,7 +158,7 @@ static void test_describe(void **state)
     const spmm_tc_kind_t kind  = {.name = "test", .view = view, .limits = limits_9, .waves = waves};
     spmm_tc_kind_t       plain = kind;
     spmm_tc_engine_t     f     = {
-                .kind = &kind, .device = &gpu, .problem = {.n = 64}, .work = {.n_pieces = 2}};
+                .kind = &kind, .device = &gpu, .problem = {.n = 64}, .work = {.n_items = 2}};
     char text[1024];
 
     described(&f, text, sizeof text);
@@ -167,7 +166,7 @@ static void test_describe(void **state)
                                  "IBD 16.00\n"));
     assert_non_null(strstr(text, "num_loads 1.80 / num_waves 0.50 = 3.60\n"));
     assert_non_null(strstr(text, "balanced: no, since none is longer than 9 blocks\n"));
-    f.work      = (spmm_tc_work_t){.n_pieces = 6, .n_team = 5, .n_partial = 2, .n_splits = 1};
+    f.work      = (spmm_tc_work_t){.n_items = 6, .n_team = 5, .n_partial = 2, .n_splits = 1};
     plain.waves = NULL;
     f.kind      = &plain;
     described(&f, text, sizeof text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test: RANKS 1 */
 /** @file test_tc_work.c
- *  The pieces that blocks are cut into: every block in exactly one piece, none above the limit,
- *  split windows first, all in order.
+ *  The work items that blocks are cut into: every block in exactly one work item, none above the
+ *  limit, split windows first, all in order.
  */
 #include "test_main.h"
 
@@ -42,18 +42,18 @@ static void make_windows(int32_t n_windows, uint64_t seed, int64_t most, windows
     }
 }
 
-static void check_piece(const windows_t *w, const spmm_tc_piece_t *piece, int32_t window,
-                        int32_t block, int32_t limit)
+static void check_item(const windows_t *w, const spmm_tc_item_t *item, int32_t window,
+                       int32_t block, int32_t limit)
 {
-    assert_int_equal(piece->window, window);
-    assert_int_equal(piece->block, block);
-    assert_in_range(piece->n_blocks, 0, limit);
-    assert_int_equal(piece->start, w->start[block]);
+    assert_int_equal(item->window, window);
+    assert_int_equal(item->block, block);
+    assert_in_range(item->n_blocks, 0, limit);
+    assert_int_equal(item->start, w->start[block]);
 }
 
-/* Split s is all of window i, in as few pieces as the limit allows, of nearly equal size.
- * @return the number of pieces */
-static int32_t check_split(const windows_t *w, const spmm_tc_pieces_t *p, int32_t s, int32_t i,
+/* Split s is all of window i, in as few work items as the limit allows, of nearly equal size.
+ * @return the number of work items */
+static int32_t check_split(const windows_t *w, const spmm_tc_items_t *p, int32_t s, int32_t i,
                            int32_t limit)
 {
     const spmm_tc_split_t *split  = &p->split[s];
@@ -61,30 +61,30 @@ static int32_t check_split(const windows_t *w, const spmm_tc_pieces_t *p, int32_
     int32_t                at = w->block_ptr[i], least = INT_MAX, most = 0;
 
     assert_int_equal(split->window, i);
-    assert_true(split->n_pieces >= 2);
-    assert_true((int64_t)split->n_pieces * limit >= blocks);
-    assert_true((int64_t)(split->n_pieces - 1) * limit < blocks);
-    for (int32_t k = 0; k < split->n_pieces; k++) {
-        const spmm_tc_piece_t *piece = &p->piece[split->piece + k];
+    assert_true(split->n_items >= 2);
+    assert_true((int64_t)split->n_items * limit >= blocks);
+    assert_true((int64_t)(split->n_items - 1) * limit < blocks);
+    for (int32_t k = 0; k < split->n_items; k++) {
+        const spmm_tc_item_t *item = &p->item[split->item + k];
 
-        check_piece(w, piece, i, at, limit);
-        at += piece->n_blocks;
-        least = piece->n_blocks < least ? piece->n_blocks : least;
-        most  = piece->n_blocks > most ? piece->n_blocks : most;
+        check_item(w, item, i, at, limit);
+        at += item->n_blocks;
+        least = item->n_blocks < least ? item->n_blocks : least;
+        most  = item->n_blocks > most ? item->n_blocks : most;
     }
     assert_int_equal(at, w->block_ptr[i + 1]);
     assert_true(most - least <= 1);
-    return split->n_pieces;
+    return split->n_items;
 }
 
 static void check_teams(const windows_t *w, int32_t team, int32_t limit)
 {
     const spmm_tc_limits_t limits = {.team = team, .cut = limit};
     int32_t                split = 0, part = 0, shared, whole;
-    spmm_tc_pieces_t       p;
+    spmm_tc_items_t        p;
 
     spmm_assert_ok(
-        spmmi_tc_pieces_create(&spmm_test_env, w->n_windows, w->block_ptr, w->start, limits, &p));
+        spmmi_tc_items_create(&spmm_test_env, w->n_windows, w->block_ptr, w->start, limits, &p));
     shared = p.n_partial;
     whole  = p.n_team;
     for (int32_t i = 0; i < w->n_windows; i++) {
@@ -92,22 +92,22 @@ static void check_teams(const windows_t *w, int32_t team, int32_t limit)
 
         if (blocks > limit) {
             assert_true(split < p.n_splits);
-            assert_int_equal(p.split[split].piece, part);
+            assert_int_equal(p.split[split].item, part);
             part += check_split(w, &p, split++, i, limit);
         } else {
             int32_t *at = blocks > team ? &shared : &whole;
 
-            assert_true(*at < p.n_pieces);
-            check_piece(w, &p.piece[*at], i, w->block_ptr[i], limit);
-            assert_int_equal(p.piece[(*at)++].n_blocks, blocks);
+            assert_true(*at < p.n_items);
+            check_item(w, &p.item[*at], i, w->block_ptr[i], limit);
+            assert_int_equal(p.item[(*at)++].n_blocks, blocks);
         }
     }
     assert_int_equal(split, p.n_splits);
     assert_int_equal(part, p.n_partial);
     assert_int_equal(shared, p.n_team);
-    assert_int_equal(whole, p.n_pieces);
-    spmmi_tc_pieces_free(&p);
-    assert_null(p.piece);
+    assert_int_equal(whole, p.n_items);
+    spmmi_tc_items_free(&p);
+    assert_null(p.item);
 }
 
 static void check(const windows_t *w, int32_t limit)
@@ -156,29 +156,29 @@ static void test_limits(void **state)
     spmmi_free(w.start);
 }
 
-/* More pieces than 32 bits count are refused before any is made. */
+/* More work items than 32 bits count are refused before any is made. */
 static void test_too_many(void **state)
 {
-    const int32_t    block_ptr[] = {0, INT32_MAX, INT32_MAX};
-    const int64_t    live        = spmmi_alloc_get_stats().live;
-    spmm_tc_pieces_t p;
+    const int32_t   block_ptr[] = {0, INT32_MAX, INT32_MAX};
+    const int64_t   live        = spmmi_alloc_get_stats().live;
+    spmm_tc_items_t p;
 
     spmm_assert_error(
-        spmmi_tc_pieces_create(&spmm_test_env, 2, block_ptr, NULL, (spmm_tc_limits_t){1, 1}, &p),
+        spmmi_tc_items_create(&spmm_test_env, 2, block_ptr, NULL, (spmm_tc_limits_t){1, 1}, &p),
         SPMM_ERR_RANGE, NULL);
-    assert_null(p.piece);
+    assert_null(p.item);
     assert_int_equal(spmmi_alloc_get_stats().live, live);
 }
 
 static spmm_status_t create(void *what)
 {
     const windows_t    *w = what;
-    spmm_tc_pieces_t    p;
-    const spmm_status_t status = spmmi_tc_pieces_create(&spmm_test_env, w->n_windows, w->block_ptr,
-                                                        w->start, (spmm_tc_limits_t){2, 4}, &p);
+    spmm_tc_items_t     p;
+    const spmm_status_t status = spmmi_tc_items_create(&spmm_test_env, w->n_windows, w->block_ptr,
+                                                       w->start, (spmm_tc_limits_t){2, 4}, &p);
 
-    assert_int_equal(p.piece == NULL, status != SPMM_OK);
-    spmmi_tc_pieces_free(&p);
+    assert_int_equal(p.item == NULL, status != SPMM_OK);
+    spmmi_tc_items_free(&p);
     return status;
 }
 
