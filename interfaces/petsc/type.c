@@ -380,9 +380,26 @@ static PetscErrorCode forget(void)
     return 0;
 }
 
+/* Symbols are those of the PETSc of the program, whatever this file was linked with. */
+static PetscErrorCode check_scalars(void)
+{
+    const char   *mine = PetscDefined(USE_COMPLEX) ? "complex" : "real";
+    PetscDataType scalar;
+    PetscBool     found;
+
+    PetscFunctionBegin;
+    PetscCall(PetscDataTypeFromString("Scalar", &scalar, &found));
+    PetscCheck(found && scalar == PETSC_SCALAR, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "libspmm_dist_petsc_%s.so is for PETSc with %s numbers, and this program has the "
+               "other: load the other file",
+               mine, mine);
+    PetscFunctionReturn(0);
+}
+
 PetscErrorCode spmm_petsc_register(void)
 {
     PetscFunctionBegin;
+    PetscCall(check_scalars());
     if (is_registered) {
         PetscFunctionReturn(0);
     }

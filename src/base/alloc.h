@@ -29,8 +29,8 @@ void spmmi_alloc_trim(void);
  *  many ranges: spmmi_free() of a block with some of them leaves it, for good. */
 void spmmi_alloc_keep(const void *at, size_t bytes);
 
-/** What is left of @p block when it is not needed: MPI may still write behind its first word, so that
- *  it is never freed. */
+/** Nobody needs @p block any more, but MPI may still write behind its first word: it is never
+ *  freed. */
 void spmmi_alloc_leave(void *block);
 
 /** Typed allocation: `if (SPMM_NEW(p, n) == NULL) ...`. */

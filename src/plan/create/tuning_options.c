@@ -21,9 +21,7 @@ static const char *const chunks[]     = {"1", "2", "4", NULL};
 static const char *const exchanges[]  = {"flat", "node", NULL};
 static const char *const objectives[] = {"vol", "cut", NULL};
 static const char *const numbers[]    = {"S", NULL};
-static const char *const answers[]    = {"yes", "no", NULL};
-
-enum { KEYS = 7 };
+static const char *const answers[]    = {"yes", "no", NULL}; /* first what is done anyway */
 
 /** The one table of keys: what is read, said and printed goes by it. */
 static const struct {
@@ -32,7 +30,7 @@ static const struct {
     size_t             at;     /* of the word in spmm_tuning_options_t */
     unsigned           heeded; /* by these calls */
     const char        *help;
-} keys[KEYS] = {
+} keys[] = {
     {"order", orders, offsetof(spmm_tuning_options_t, order), SPMM_TUNING_PLAN,
      "in which a rank multiplies its rows"},
     {"schedule", schedules, offsetof(spmm_tuning_options_t, schedule), SPMM_TUNING_PLAN,
@@ -47,6 +45,8 @@ static const struct {
     {"measure", answers, offsetof(spmm_tuning_options_t, measure), SPMM_TUNING_PLAN,
      "candidates, or go by the model alone"},
 };
+
+enum { KEYS = sizeof keys / sizeof keys[0] };
 
 /* Go on with a sentence.  @return false, for what is refused */
 static bool say(char why[SPMM_TUNING_WHY], const char *format, ...)
@@ -67,7 +67,7 @@ static bool read_number(const char *text, uint64_t *number)
     return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' && errno == 0;
 }
 
-/* "auto", and "yes" to what is done anyway, leave the key to the plan. */
+/* "auto", and the first of the answers to what is done anyway, leave the key to the plan. */
 static bool read_value(int k, const char *value, spmm_tuning_options_t *tuning,
                        char why[SPMM_TUNING_WHY])
 {
@@ -83,7 +83,7 @@ static bool read_value(int k, const char *value, spmm_tuning_options_t *tuning,
     for (int w = 0; words[w] != NULL; w++) {
         if (strcmp(value, words[w]) == 0) {
             *(const char **)(void *)((char *)tuning + keys[k].at) =
-                strcmp(value, "yes") == 0 ? NULL : words[w];
+                words == answers && w == 0 ? NULL : words[w];
             return true;
         }
     }
