@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 import pickle
 import sys
@@ -224,6 +225,10 @@ def collective(on: Callable[[Tuple[Any, ...]], Agreed] = of_context) -> Callable
                 return made
             raise AssertionError(f"{name} yields twice")
 
+        # help() says what the call gives, and not how it is written.
+        shown = inspect.signature(method)
+        gives = str(shown.return_annotation).removeprefix("Generator[str, None, ")[:-1]
+        setattr(call, "__signature__", shown.replace(return_annotation=gives))
         return call
 
     return decorated
