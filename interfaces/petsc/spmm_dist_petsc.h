@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file spmm_dist_petsc.h  A matrix type of PETSc whose products are those of spmm_dist.
  *
- *  A program that loads the plugin needs no line of this:
+ *  A program that loads the plugin, _real or _complex as PETSc is, needs no line of this:
  *
- *      mpirun -n 4 program -dll_append /path/libspmm_dist_petsc.so -mat_type spmmdist
+ *      mpirun -n 4 program -dll_append /path/libspmm_dist_petsc_real.so -mat_type spmmdist
  *
  *  A program that links it calls spmm_petsc_register() first.  docs/how-to/petsc.md has the options
  *  and what the type does.
