@@ -5,13 +5,13 @@
 
     from spmm_dist.scipy import linear_operator, lobpcg
 
-    values = scipy.sparse.linalg.eigsh(linear_operator(A.plan(1)), 10, return_eigenvectors=False)
+    values, _ = scipy.sparse.linalg.eigsh(linear_operator(A.plan(1)), 10, v0=v0)
     values, X = lobpcg(A.plan(10), X, largest=False, tol=1e-8, maxiter=200)
 
-`linear_operator` fits any of them, and every rank has whole vectors and does all of SciPy's work.
-`lobpcg` distributes that, too: SciPy's LOBPCG runs unchanged on every rank, on this rank's rows
+`linear_operator` fits any of them, and every rank has the same whole vectors, v0 too, and does all
+of SciPy's work. `lobpcg` distributes that, too: SciPy's LOBPCG runs on every rank, on its rows
 alone: `RowBlock` makes its inner products sums over all ranks, and `Operator` its products those of
-the plan.  SciPy computes on the host: for a plan on GPUs rows are moved there and back.
+the plan. SciPy computes on the host: for a plan on GPUs rows are moved there and back.
 """
 from __future__ import annotations
 
