@@ -7,7 +7,7 @@ install(DIRECTORY include/spmm_dist TYPE INCLUDE FILES_MATCHING PATTERN "*.h"
   PATTERN "*.f90")
 # Documents keep their places to each other, so that their links hold.
 install(FILES LICENSE NOTICE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md TYPE DOC)
-install(DIRECTORY docs examples jobs TYPE DOC
+install(DIRECTORY docs examples jobs TYPE DOC USE_SOURCE_PERMISSIONS
   PATTERN "Doxyfile.in" EXCLUDE PATTERN "draw.py" EXCLUDE)
 install(DIRECTORY bench/results DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
 install(FILES bench/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)

@@ -8,16 +8,18 @@
 MODULES=${MODULES:-}
 # Prefixes of METIS, NCCL, cJSON or an MPI that no module provides, separated by `:`.
 PREFIXES=${PREFIXES:-}
-# The repository, and its build with CUDA (`cpu` for a build without).
+# The repository, and its build with CUDA (`cpu` for a build without), which is to run on GPUs.
 SOURCE=${SOURCE:-${SLURM_SUBMIT_DIR:-$PWD}}
 PRESET=${PRESET:-cuda}
-# A build made once, or the prefix where it is installed; empty: build in the job, in
+device=cpu
+[ "$PRESET" = cpu ] || device=cuda
+# Folder of a build made once, or the prefix where it is installed; empty: build in the job, in
 # build/job-PRESET.
 BUILD=${BUILD:-}
 # Compute capability of the GPUs: 90 H100 and H200, 80 A100.
 ARCH=${ARCH:-90}
-# What starts the ranks: `mpirun` of Open MPI, or `srun --mpi=pmix` where MPI was built with the
-# PMIx of Slurm.
+# What starts the ranks, with options: `mpirun` of Open MPI, or `srun --mpi=pmix` where MPI was
+# built with the PMIx of Slurm.
 LAUNCH=${LAUNCH:-mpirun}
 # GPUs that a rank sees: `all` of its node (the library gives each rank its own, and NCCL reaches
 # the others over NVLink), or `one`, where the site demands it.
@@ -27,7 +29,9 @@ VISIBLE=${VISIBLE:-all}
 MATRIX=${MATRIX:-$SOURCE/tests/data/bips98_606.mtx.gz}
 # Not COLUMNS: bash sets that to the width of a terminal.
 N_COLUMNS=${N_COLUMNS:-128}
-OPTIONS=${OPTIONS:---type 32f --partition auto --warmup 5 --iterations 50 --verify}
+OPTIONS=${OPTIONS:---type 32f --partition auto --warmup 5 --iterations 50}
+# A wrong result fails the job; empty: results are not compared.
+VERIFY=${VERIFY---verify}
 RESULTS=${RESULTS:-$SOURCE/build/results}
 
 # The `module` of a site may return 1, exit, or read variables that nobody has set: the job ends
@@ -67,10 +71,10 @@ build() {
     cd "$SOURCE" || return
     if [ -n "$BUILD" ]; then
         for program in "$BUILD/spmm_dist" "$BUILD/bin/spmm_dist"; do
-            [ ! -x "$program" ] || return 0
+            [ ! -f "$program" ] || [ ! -x "$program" ] || return 0
         done
-        echo "BUILD: there is no spmm_dist in $BUILD or $BUILD/bin: build it, or leave BUILD" \
-            "empty" >&2
+        echo "BUILD takes a folder, and there is no program $BUILD/spmm_dist or" \
+            "$BUILD/bin/spmm_dist: build it, or leave BUILD empty" >&2
         return 1
     fi
     BUILD=$SOURCE/build/job-$PRESET
@@ -106,6 +110,7 @@ count_cores() {
 # rank keeps to cores of its own, and sees the GPUs that VISIBLE says.
 launch() {
     local ranks=$1 per_node=$2 cores cpus_of_core command
+    read -ra command <<<"$LAUNCH"
     shift 2
     count_cores
     export OMP_NUM_THREADS=$((cores > per_node ? cores / per_node : 1))
@@ -113,7 +118,7 @@ launch() {
         echo "VISIBLE is '$VISIBLE'; it takes all or one" >&2
         return 2
     fi
-    if [ "$LAUNCH" = mpirun ]; then
+    if [ "${command[0]##*/}" = mpirun ]; then
         # Slurm starts one daemon of mpirun on each other node, and would give it a single GPU.
         if [ -n "${SLURM_GPUS_PER_TASK:-}" ] && [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then
             echo "mpirun and --gpus-per-task do not go together: ask for --gpus-per-node, or take" \
@@ -121,16 +126,15 @@ launch() {
             return 2
         fi
         if [ "$cores" -ge "$per_node" ]; then
-            command=(mpirun -n "$ranks" --map-by "ppr:$per_node:node:PE=$OMP_NUM_THREADS"
-                --bind-to core)
+            command+=(-n "$ranks" --map-by "ppr:$per_node:node:PE=$OMP_NUM_THREADS" --bind-to core)
         else
-            command=(mpirun -n "$ranks" --map-by "ppr:$per_node:node" --oversubscribe
-                --bind-to none)
+            command+=(-n "$ranks" --map-by "ppr:$per_node:node" --oversubscribe --bind-to none)
         fi
         [ "$VISIBLE" = all ] || command+=("$SOURCE/jobs/one_gpu.sh")
     else
-        # shellcheck disable=SC2206
-        command=($LAUNCH --ntasks="$ranks" --ntasks-per-node="$per_node")
+        # Without --nodes, srun spreads the ranks over all nodes of the job.
+        command+=(--nodes=$(((ranks + per_node - 1) / per_node)) --ntasks="$ranks"
+            --ntasks-per-node="$per_node")
         if [ "$cores" -ge "$per_node" ]; then
             command+=(--cpus-per-task="$((OMP_NUM_THREADS * cpus_of_core))")
         else
@@ -151,27 +155,28 @@ launch() {
     "${command[@]}" "$@"
 }
 
-# run RANKS RANKS_PER_NODE [NAME OPTION...]: machine and date, the report of spmm_dist on MATRIX, or
-# with the options on what these name, and the same as JSON.
+# run RANKS RANKS_PER_NODE [NAME OPTION...]: date, machine and the report of spmm_dist on MATRIX, or
+# on what the options name, as .txt and as .json after a path that joins `results`.
 run() {
-    local ranks=$1 per_node=$2 name input=(--matrix "$MATRIX")
-    name=$(basename "$MATRIX" | sed 's/\..*//')
+    local ranks=$1 per_node=$2 name result input=(--matrix "$MATRIX")
+    name=$(basename "$MATRIX" | sed 's/\.gz$//; s/\.[^.]*$//')
     shift 2
     if [ $# -gt 0 ]; then
         name=$1
         input=("${@:2}")
     fi
-    name+=.n$N_COLUMNS.p$ranks
+    result=$RESULTS/$name.n$N_COLUMNS.p$ranks
     mkdir -p "$RESULTS"
+    results+=("$result")
     # No result of an earlier job stands for this one's.
-    rm -f "$RESULTS/$name.json"
+    rm -f "$result.json"
     {
         date -u +%FT%TZ
         echo "nodes: ${SLURM_JOB_NODELIST:-$(hostname)}, job ${SLURM_JOB_ID:-none}"
         nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || true
         git -C "$SOURCE" describe --always --dirty 2>/dev/null || true
-    } | tee "$RESULTS/$name.txt"
+    } | tee "$result.txt"
     # shellcheck disable=SC2086
-    launch "$ranks" "$per_node" "$program" "${input[@]}" \
-        --columns "$N_COLUMNS" $OPTIONS --json "$RESULTS/$name.json" | tee -a "$RESULTS/$name.txt"
+    launch "$ranks" "$per_node" "$program" "${input[@]}" --device "$device" \
+        --columns "$N_COLUMNS" $OPTIONS $VERIFY --json "$result.json" | tee -a "$result.txt"
 }

@@ -16,7 +16,7 @@ def main():
     for path in sys.argv[1:]:
         with open(path + ".json") as file:
             report = json.load(file)
-        name = path.rsplit("/", 1)[-1].split(".")[0]
+        name = path.rsplit("/", 1)[-1].rsplit(".", 2)[0]  # less nN_COLUMNS and pRANKS
         speed = report["gflops"] / report["ranks"]
         first.setdefault(name, speed)
         efficiency = "%.3f" % (speed / first[name]) if first[name] > 0 else "-"  # without entries

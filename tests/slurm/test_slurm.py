@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import sys
 import unittest
@@ -16,8 +17,8 @@ import cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("SPMM_BUILD", str(ROOT / "build" / "cpu"))
-LAUNCHERS = {"mpirun": "mpirun", "srun": "srun --mpi=pmix"}
-OPTIONS = "--type 32f --partition auto --warmup 1 --iterations 3 --verify"
+LAUNCHERS = {"mpirun": f"{shutil.which('mpirun')} --mca pml ob1", "srun": "srun --mpi=pmix"}
+OPTIONS = "--type 32f --partition auto --warmup 1 --iterations 3"
 # In the place of spmm_dist: one line for each rank.
 PROBE = """#!/bin/bash
 echo "rank ${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID} sees ${CUDA_VISIBLE_DEVICES-no word}"
@@ -67,6 +68,8 @@ class Jobs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.probe = cls.program("probe/bin/spmm_dist", PROBE).parents[1]
+        cls.matrix = cls.cluster.dir / "web.v2.mtx.gz"
+        cls.matrix.symlink_to(ROOT / "tests/data/bips98_606.mtx.gz")
         cls.job = {}
         for name, launcher in LAUNCHERS.items():
             cls.queue(f"lost {name}", "single_node", "--gpus-per-node=0", wait=True,
@@ -77,7 +80,9 @@ class Jobs(unittest.TestCase):
             cls.queue_launcher(name, LAUNCH=launcher)
         cls.queue("check", "check", "--gpus-per-node=0", RANKS_PER_NODE="2", N_COLUMNS="32")
         cls.queue("benchmark", "benchmark", "--gpus-per-node=0")
-        cls.queue("no build", "single_node", "--gpus-per-node=0", BUILD="/nowhere")
+        folder = cls.program("no/spmm_dist/a", "").parent  # in the place of the program
+        cls.queue("no build", "single_node", "--gpus-per-node=0", BUILD=str(folder.parent))
+        cls.queue("no GPU", "single_node", "--gpus-per-node=0", PRESET="cuda")
         cls.queue("mistyped", "single_node", "--gpus-per-node=0", VISIBLE="two")
         cls.queue("transports", "check", "--gpus-per-node=0", RANKS_PER_NODE="1",
                   BUILD=str(cls.program("listed/spmm_dist", TRANSPORTS).parent))
@@ -112,7 +117,7 @@ class Jobs(unittest.TestCase):
         # Twice as many ranks as a machine of two cores has: mpirun must not fail to bind them.
         cls.queue(f"single {name}", "single_node", "--gpus-per-node=0", RANKS_PER_NODE="4", **env)
         cls.queue(f"scaling {name}", "scaling", "--gpus-per-node=0", RANKS_PER_NODE="2", SIDE="12",
-                  PLANES="6", N_COLUMNS="16", **env)
+                  PLANES="6", N_COLUMNS="16", MATRIX=str(cls.matrix), **env)
         for ask, options in ASK.items():
             # mpirun sees the GPUs of the job, however these were asked for.
             if name == "mpirun" and ask not in ("node", "task"):
@@ -150,18 +155,12 @@ class Jobs(unittest.TestCase):
             self.assertGreater(report["verify"]["compared"], 0)
         return out
 
-    def test_single_node(self):
+    def test_single_and_multi_node(self):
         for name in LAUNCHERS:
-            with self.subTest(name):
-                out = self.check_reports(f"single {name}", [1, 2, 4])
-                self.assertEqual(len(self.reports(f"single {name}")), 3)
-                self.assertRegex(out, r"nodes: \S+, job \d+")
-
-    def test_multi_node(self):
-        for name in LAUNCHERS:
-            with self.subTest(name):
-                self.check_reports(f"multi {name}", [2])
-                self.assertEqual(len(self.reports(f"multi {name}")), 1)
+            for job, ranks in (f"single {name}", [1, 2, 4]), (f"multi {name}", [2]):
+                with self.subTest(job):
+                    self.assertRegex(self.check_reports(job, ranks), r"nodes: \S+, job \d+")
+                    self.assertEqual(len(self.reports(job)), len(ranks))
 
     def test_wrong_matrix(self):
         for name in LAUNCHERS:
@@ -176,14 +175,13 @@ class Jobs(unittest.TestCase):
     def test_scaling(self):
         for name in LAUNCHERS:
             with self.subTest(name):
-                self.check_reports(f"scaling {name}", [1, 2])
+                self.check_reports(f"scaling {name}", [1, 2], "web.v2")
                 self.check_reports(f"scaling {name}", [1, 2], "weak_stencil27")
                 table = self.cluster.dir / f"results scaling {name}" / "scaling.n16.tsv"
                 rows = [line.split("\t") for line in table.read_text().splitlines()]
                 cell = [dict(zip(rows[0], row)) for row in rows[1:]]
-                self.assertEqual([(c["set"], c["ranks"]) for c in cell],
-                                 [("bips98_606", "1"), ("weak_stencil27", "1"), ("bips98_606", "2"),
-                                  ("weak_stencil27", "2")])
+                self.assertEqual([c["set"] for c in cell], 2 * ["web.v2", "weak_stencil27"])
+                self.assertEqual([c["ranks"] for c in cell], ["1", "1", "2", "2"])
                 self.assertEqual([c["efficiency"] for c in cell[:2]], ["1.000", "1.000"])
                 self.assertTrue(all(0 < float(c["efficiency"]) for c in cell))
                 self.assertTrue(all(c["verified"] == "yes" for c in cell))
@@ -204,7 +202,7 @@ class Jobs(unittest.TestCase):
 
     def test_shares(self):
         """No hardware thread is left idle, nor counted as a core."""
-        line = "srun --mpi=pmix --ntasks={0} --ntasks-per-node={0} --cpus-per-task={1} "
+        line = "srun --mpi=pmix --nodes=1 --ntasks={0} --ntasks-per-node={0} --cpus-per-task={1} "
         for (option, ranks), (cpus, threads) in SHARES.items():
             with self.subTest(option, ranks=ranks):
                 out = self.finished(f"share {ranks}{option}")
@@ -228,7 +226,8 @@ class Jobs(unittest.TestCase):
 
     def test_refusals(self):
         self.assertIn("needs a GPU", self.finished("benchmark", good=False))
-        self.assertIn("there is no spmm_dist in /nowhere", self.finished("no build", good=False))
+        self.assertIn("BUILD takes a folder", self.finished("no build", good=False))
+        self.assertIn("this build has no CUDA", self.finished("no GPU", good=False))
         self.assertIn("VISIBLE is 'two'", self.finished("mistyped", good=False))
 
     def test_gpus(self):
