@@ -11,6 +11,7 @@
 static int     collectives, alltoalls, messages;
 static int64_t sent;
 
+/* An all-to-all is counted as a collective, too. */
 #define COUNTED(counter, name, parameters, arguments)                                              \
     int name parameters                                                                            \
     {                                                                                              \
