@@ -3,11 +3,14 @@
 """Draw the report of a product, which spmm_dist --json wrote, as SVG: the entries of A by rank, the
 rows that travel between ranks, and when each phase of the last product ran.  This file is also the
 program spmm_dist_plot, which needs Python alone."""
+from __future__ import annotations
+
 import argparse
 import json
 import math
 import os
 import sys
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from xml.sax.saxutils import escape
 
 # Hues tell ranks apart, and ranks beyond take them again; phases have greys and browns.
@@ -21,19 +24,19 @@ _LEVELS = 4  # of density
 class Picture:
     """An SVG picture: a notebook shows it, `str()` is its text, `save` writes it."""
 
-    def __init__(self, svg):
+    def __init__(self, svg: str) -> None:
         self._svg = svg
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._svg
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<spmm_dist picture, {len(self._svg)} characters of SVG>"
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return self._svg
 
-    def save(self, path):
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Write it to a file, which has its name when it is whole."""
         text = self._svg.encode("utf-8")
         if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
@@ -52,13 +55,14 @@ class Picture:
             raise
 
 
-def _text(x, y, words, anchor="start", size=_WORDS, more=""):
+def _text(x: float, y: float, words: str, anchor: str = "start", size: float = _WORDS,
+          more: str = "") -> str:
     words = "".join(c if c.isprintable() else "?" for c in str(words))
     return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}"{more}>'
             f'{escape(words)}</text>')
 
 
-def _count(number):
+def _count(number: float) -> str:
     """To three digits."""
     number = float(f"{number:.3g}")
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -67,36 +71,38 @@ def _count(number):
     return f"{number:g}"
 
 
-def _axis(x, y, words, down=False):
+def _axis(x: float, y: float, words: str, down: bool = False) -> str:
     """The name of an axis, in the middle of it."""
     return _text(x, y, words, "middle",
                  more=f' transform="rotate(-90 {x:.1f} {y:.1f})"' if down else "")
 
 
-def _box(x, y, width, height, colour, title="", more=""):
+def _box(x: float, y: float, width: float, height: float, colour: str, title: str = "",
+         more: str = "") -> str:
     inner = f"><title>{escape(title)}</title></rect>" if title else "/>"
     return (f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '
             f'fill="{colour}"{more}{inner}')
 
 
-def _line(x, y, to_x, to_y, colour="#888", kind="tick"):
+def _line(x: float, y: float, to_x: float, to_y: float, colour: str = "#888",
+          kind: str = "tick") -> str:
     return (f'<line class="{kind}" x1="{x:.2f}" y1="{y:.2f}" x2="{to_x:.2f}" y2="{to_y:.2f}" '
             f'stroke="{colour}"/>')
 
 
-def _step(most, ticks, least=0.0):
+def _step(most: float, ticks: int, least: float = 0.0) -> float:
     """1, 2 or 5 times a power of ten, for at most so many ticks up to `most`."""
     step = max(most / ticks, least) or 1.0
     power = 10.0 ** math.floor(math.log10(step) + 1e-9)
     return next(m * power for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))
 
 
-def _ticks(most, ticks, least=0.0):
+def _ticks(most: float, ticks: int, least: float = 0.0) -> List[float]:
     step = _step(most, ticks, least)
     return [k * step for k in range(int(most / step * (1 + 1e-9)) + 1)]
 
 
-def _place(index, counts, first):
+def _place(index: float, counts: Sequence[int], first: Sequence[int]) -> float:
     """The cell of row (column) `index` in the order of the plan, as a fraction of all cells."""
     for rank, count in enumerate(counts):
         if index < count:
@@ -105,14 +111,14 @@ def _place(index, counts, first):
     return 1.0
 
 
-def _level(entries, most):
+def _level(entries: int, most: int) -> int:
     """1 to _LEVELS by the logarithm of the entries of a cell; 0: empty."""
     if entries == 0:
         return 0
     return min(_LEVELS, 1 + int(_LEVELS * math.log(entries) / math.log(most + 1)))
 
 
-def _runs(cells, rows, level, most):
+def _runs(cells: Sequence[Sequence[int]], rows: Sequence[int], level: int, most: int) -> str:
     """The cells of one rank and level, as a path of horizontal runs."""
     path = []
     for i in rows:
@@ -126,27 +132,27 @@ def _runs(cells, rows, level, most):
     return "".join(path)
 
 
-def _opacity(level):
+def _opacity(level: int) -> float:
     return 0.4 + 0.6 * level / _LEVELS
 
 
-def _legend(x, y, entries):
+def _legend(x: float, y: float, entries: Sequence[Tuple[str, str, str]]) -> List[str]:
     """Swatches side by side, of (colour, word, attributes of the swatch)."""
-    parts = []
+    parts: List[str] = []
     for colour, word, more in entries:
         parts += [_box(x, y - 12, 14, 14, colour, more=more), _text(x + 20, y, word)]
         x += 36 + 8.8 * len(word)
     return parts
 
 
-def _rank_legend(x, y, ranks):
+def _rank_legend(x: float, y: float, ranks: int) -> List[str]:
     shown = min(ranks, len(_RANKS))
     entries = [(_RANKS[p], str(p) + (", ..." if p + 1 == shown < ranks else ""), "")
                for p in range(shown)]
     return [_text(x, y, "rank"), *_legend(x + 140, y, entries)]
 
 
-def _density_legend(x, y, most):
+def _density_legend(x: float, y: float, most: int) -> List[str]:
     """The least and the most entries that each level stands for."""
     entries, least = [], 1
     for level in range(1, _LEVELS + 1):
@@ -158,7 +164,7 @@ def _density_legend(x, y, most):
     return [_text(x, y, "entries of a cell"), *_legend(x + 140, y, entries)]
 
 
-def _matrix(picture):
+def _matrix(picture: Dict[str, Any]) -> List[str]:
     """A in the order of the plan."""
     rows, columns, cells = picture["rows"], picture["columns"], picture["cells"]
     row_first, column_first = picture["first_row_cell"], picture["first_column_cell"]
@@ -195,11 +201,11 @@ def _matrix(picture):
                     *_density_legend(_LEFT, _TOP + _SIDE + 98, most)]
 
 
-def _shade(part):
+def _shade(part: float) -> str:
     return f' fill-opacity="{0.06 + 0.94 * part:.3f}" stroke="#ddd"'
 
 
-def _traffic(rows, nodes, left):
+def _traffic(rows: Sequence[Sequence[int]], nodes: Sequence[int], left: float) -> List[str]:
     """Rows that travel in a product: the receiver down, the sender across."""
     size, most = len(rows), max(map(max, rows))
     cell, bottom = _TRAFFIC / size, _TOP + _TRAFFIC
@@ -233,7 +239,8 @@ def _traffic(rows, nodes, left):
     return parts
 
 
-def _lanes(spans, y, lane, scale, rank):
+def _lanes(spans: Sequence[Dict[str, Any]], y: float, lane: float, scale: float,
+           rank: int) -> List[str]:
     """One rank: what moves rows above what multiplies."""
     parts = []
     for span in spans:
@@ -246,7 +253,7 @@ def _lanes(spans, y, lane, scale, rank):
     return parts
 
 
-def _times(spans, top):
+def _times(spans: Sequence[Sequence[Dict[str, Any]]], top: float) -> Tuple[List[str], float]:
     """When each phase of the last product ran.  The parts, and where they end."""
     ranks = len(spans)
     end = max([span["to_s"] for mine in spans for span in mine], default=0.0)
@@ -265,15 +272,14 @@ def _times(spans, top):
                   _text(x, bottom + 22, f"{tick:g} {name}", "middle", _NUMBERS)]
     for rank, mine in enumerate(spans):
         parts += _lanes(mine, first + rank * pitch, lane, _LINE / end, rank)
-    for rank in _ticks(ranks - 1, 20, 1.0):
-        parts.append(_text(_LEFT - 8, first + rank * pitch + lane + 5, f"{rank:.0f}", "end",
-                           _NUMBERS))
+    for at in _ticks(ranks - 1, 20, 1.0):
+        parts.append(_text(_LEFT - 8, first + at * pitch + lane + 5, f"{at:.0f}", "end", _NUMBERS))
     parts += [_axis(_LEFT - 60, (first + bottom) / 2, "rank", down=True),
               _axis(_LEFT + _LINE / 2, bottom + 46, "time since the product began")]
     return parts, bottom + 62
 
 
-def draw(report):
+def draw(report: Dict[str, Any]) -> Picture:
     """The Picture of a report of spmm_dist --json, as a dictionary.  Of `picture`, `traffic` and
     `spans` are enough; the words that are missing are left out."""
     picture, matrix = report["picture"], report.get("matrix", {})
@@ -301,7 +307,7 @@ def draw(report):
                    f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n')
 
 
-def main(arguments=None):
+def main(arguments: Optional[Sequence[str]] = None) -> Union[int, str]:
     """The program; what it returns is 0, or the sentence that says what went wrong."""
     parser = argparse.ArgumentParser(prog="spmm_dist_plot", description=__doc__.split(".  ")[0])
     parser.add_argument("report", metavar="REPORT.json")
